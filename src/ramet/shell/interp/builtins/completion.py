@@ -8,13 +8,12 @@ from itertools import chain, islice
 from typing import Final
 
 from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
+from ramet.concurrency.sizes import BATCH, LARGE, LONG_SCRIPT
 from ramet.core import ops
 from ramet.core.paths import decode, encode
 from ramet.core.stat import Kind
 from ramet.shell.expand import quote
-from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
-from ramet.shell.expand.long_text import has_any
+from ramet.shell.expand.arith.numerals import LONGEST_NAME
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket, is_unset
 from ramet.shell.expand.word.compile import Words, fields_of
@@ -24,13 +23,8 @@ from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
 from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.run.batches import (
-    MANY,
     each,
     in_buckets,
-    in_order,
-    plain,
-    refuse,
-    refused_patiently,
     then,
     write_lines,
 )
@@ -94,10 +88,10 @@ def _parsed(sh: ShellState, argv: list[str], extra: str) -> tuple[list[tuple[str
                         return bad_option(sh, name, f"-{letter}", "option requires an argument")
                     value = str(argv[i])
                     i += 1
-                if letter == "A" and not among(value, _ACTIONS):
-                    return refuse(sh, f"{name}: ", value, ": invalid action name", status=2)
+                if letter == "A" and value not in _ACTIONS:
+                    return sh.error(f"{name}: {value}: invalid action name", 2)
                 if letter == "o" and value not in _OPTIONS:
-                    return refuse(sh, f"{name}: ", value, ": invalid option name", status=2)
+                    return sh.error(f"{name}: {value}: invalid option name", 2)
                 short = _ACTIONS[value] if letter == "A" else ""
                 flags.append((short, "") if len(short) == 1 and value != "running" else (letter, value))
                 break
@@ -151,7 +145,7 @@ async def _compgen(sh: ShellState, flags: list[tuple[str, str]], word: str) -> i
         for place, name in enumerate(names)
         for part in ((prefix, name, suffix, "\n") if place < adorned else (name, "\n"))
     )
-    count = len(names) if len(prefix) + len(suffix) < LARGE else len(names) + MANY
+    count = len(names) if len(prefix) + len(suffix) < LARGE else len(names) + BATCH
     written = write_lines(sh, lines, count, "compgen", 0 if names else 1)
     return written if isinstance(written, int) else await written
 
@@ -183,7 +177,7 @@ async def _filtered(sh: ShellState, names: list[str], exclude: str, word: str) -
 
 async def _word_list(sh: ShellState, text: str) -> list[str]:
     """The words of `-W`: split, then expanded but for file names, and without their quotes."""
-    if len(text) >= LARGE and not await offload(sh.budget, partial(has_any, text, _SPECIAL)):
+    if len(text) >= LARGE and not any(char in text for char in _SPECIAL):
         return await offload(sh.budget, lambda: split_plain(text, sh.ifs))
     found: list[str] = []
     ifs = sh.ifs
@@ -195,7 +189,7 @@ async def _word_list(sh: ShellState, text: str) -> list[str]:
         if words is None:
             found.append(raw)
             continue
-        found += await plain(sh, await fields_of(words, sh), 0)
+        found += [str(word) for word in await fields_of(words, sh)]
         sh.has_globs = False
     return found
 
@@ -322,7 +316,7 @@ async def _files(sh: ShellState, word: str, only_directories: bool = False) -> l
                 found.append(f"{folder}{slash}{name}")
     except OSError:
         return []
-    return await in_order(found, len(found), sh.budget)
+    return sorted(found)
 
 
 def _arrays(sh: ShellState) -> list[str]:
@@ -372,7 +366,7 @@ async def _generate(sh: ShellState, kind: str, word: str) -> list[str]:
         "FUNCTION": lambda: sh.functions,
     }
     if kind in makers:
-        return await in_order(makers[kind](), max(len(sh.vars), len(sh.aliases), len(sh.functions)), sh.budget)
+        return sorted(makers[kind]())
     if kind == "j":
         return [job.text.split()[0] for job in sh.jobs.jobs if job.running and job.text]
     if kind == "SIGNAL":
@@ -405,7 +399,7 @@ def complete(sh: ShellState, argv: list[str]) -> Result:
         return usage(sh, "complete")
     function = dict(flags).get("F")
     if function is not None and (len(function) > LONGEST_NAME or any(char in function for char in _NO_NAME)):
-        return refuse(sh, "complete: `", function, "': not a valid identifier", status=2)
+        return sh.error(f"complete: `{function}': not a valid identifier", 2)
     if any(len(value) > LARGE for _, value in flags):
         return drive(_remember_long(sh, flags, names))
     return _remember(sh, _specification(flags), names)
@@ -436,7 +430,7 @@ def _kept_as(name: str) -> str:
 
 
 def _missing(sh: ShellState, who: str, name: str) -> Result:
-    return refuse(sh, f"{who}: ", _kept_as(name), ": no completion specification")
+    return sh.error(f"{who}: {_kept_as(name)}: no completion specification")
 
 
 def _specification(flags: list[tuple[str, str]]) -> str:
@@ -455,7 +449,7 @@ def _show(sh: ShellState, names: list[str]) -> Result:
     known: list[str] = []
 
     def look_up(name: str) -> Result:
-        if not among(name, sh.completions):
+        if name not in sh.completions:
             return _missing(sh, "complete", name)
         known.append(name)
         return 0
@@ -503,7 +497,7 @@ async def _compopt(sh: ShellState, argv: list[str]) -> int:
                 return bad_option(sh, "compopt", "-o", "option requires an argument")
             else:
                 if argv[i] not in _OPTIONS:
-                    return await refused_patiently(sh, ("compopt: ", argv[i], ": invalid option name"), 2)
+                    return sh.error(f"compopt: {argv[i]}: invalid option name", 2)
                 options.append((word[0] == "-", str(argv[i])))
                 i += 1
         else:
@@ -512,7 +506,7 @@ async def _compopt(sh: ShellState, argv: list[str]) -> int:
         return sh.error("compopt: not currently executing completion function")
 
     def change(name: str) -> Result:
-        if not among(name, sh.completions):
+        if name not in sh.completions:
             return _missing(sh, "compopt", name)
         spec = sh.completions[name]
         chosen = {option for option in _OPTIONS if f"-o {option}" in spec}

@@ -40,7 +40,7 @@ from ramet.shell.interp.run.assign import (
     put,
     without_arrays,
 )
-from ramet.shell.interp.run.batches import MANY, each, then, turn
+from ramet.shell.interp.run.batches import each, then, turn
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.run.traps import Leave
 from ramet.shell.interp.state.scopes import is_subscript, split_subscript
@@ -233,7 +233,7 @@ def readonly(sh: ShellState, argv: list[str]) -> Result:
 
 
 def _apply(sh: ShellState, request: Request, local: bool) -> Result:
-    if len(request.words) > MANY:
+    if len(request.words) > BATCH:
         return drive(_apply_many(sh, request, local))
     if any(_is_read(sh, request, word) for word in request.words if _closes(word)):
         return drive(_apply_reading(sh, request, request.words, local))
@@ -244,8 +244,8 @@ def _apply(sh: ShellState, request: Request, local: bool) -> Result:
 
 async def _apply_many(sh: ShellState, request: Request, local: bool) -> int:
     status = 0
-    for start in range(0, len(request.words), MANY):
-        words = request.words[start : start + MANY]
+    for start in range(0, len(request.words), BATCH):
+        words = request.words[start : start + BATCH]
         if any(_is_read(sh, request, word) for word in words if _closes(word)):
             status = await _apply_reading(sh, request, words, local) or status
             continue
@@ -270,7 +270,7 @@ def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) 
             if not _apply_one(sh, request, word, local):
                 status = 1
         except Readonly as error:
-            sh.complain("" if request.command in MARKERS else f"{request.command}: ", *error.parts)
+            sh.complain("".join(("" if request.command in MARKERS else f"{request.command}: ", *error.parts)))
             request.unassigned = True
             status = 1
         except Compound as error:
@@ -285,7 +285,7 @@ def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) 
             sh.complain(*error.parts)
             status = 1
         except ShellError as error:
-            sh.complain(f"{request.command}: ", *error.parts)
+            sh.complain("".join((f"{request.command}: ", *error.parts)))
             status = 1
             if error.status == 127:
                 raise
@@ -318,13 +318,13 @@ def _apply_one(sh: ShellState, request: Request, word: str, local: bool) -> bool
     if not is_name(name) or (key is not None and request.command in ("export", "readonly")):
         element = assignment is not None and key is not None and is_name(name)
         shown = (name, "[", key or "", "]") if element else (word,)
-        sh.complain(f"{request.command}: `", *shown, "': not a valid identifier")
+        sh.complain("".join((f"{request.command}: `", *shown, "': not a valid identifier")))
         sh.export_failed = element  # of an array
         request.late |= word.startswith("-") and "A" in word
         request.unassigned |= element or request.command not in MARKERS
         return False
     if key is not None and not is_subscript(key):
-        sh.complain(f"{request.command}: `", word, "': not a valid identifier")
+        sh.complain(f"{request.command}: `{word}': not a valid identifier")
         request.unassigned = True
         return False
     store = sh.variables
@@ -560,7 +560,7 @@ def _make_reference(sh: ShellState, request: Request, name: str, assignment: Ass
         sh.complain(f"{request.command}: {name}: reference variable cannot be an array")
         return False
     if assignment is not None and assignment.key is not None:
-        sh.complain(f"{request.command}: {name}[", assignment.key, "]: reference variable cannot be an array")
+        sh.complain(f"{request.command}: {name}[{assignment.key}]: reference variable cannot be an array")
         return False
     target = assignment.value if assignment is not None else value if isinstance(value, str) else ""
     if assignment is not None and assignment.append:
@@ -572,7 +572,7 @@ def _make_reference(sh: ShellState, request: Request, name: str, assignment: Ass
         sh.complain(f"{request.command}: `': not a valid identifier")
         return False
     if target and not (is_name(base) and _is_balanced(target, base)):
-        sh.complain(f"{request.command}: `", target, "': invalid variable name for name reference")
+        sh.complain(f"{request.command}: `{target}': invalid variable name for name reference")
         request.unassigned = True
         return False
     if base == name:

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from ramet.shell.expand.arith.numerals import among
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE, Assoc, Indexed
 from ramet.shell.interp.builtins.variable_list import declaration_line, every_name, write_variables
-from ramet.shell.interp.run.batches import each, in_order, refuse, refused_patiently, rows, write_lines
+from ramet.shell.interp.run.batches import each, rows, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state import function_table
 from ramet.shell.interp.state.shell_state import ShellState
@@ -40,7 +39,7 @@ class Request:
 
 async def show_locals(sh: ShellState) -> int:
     scope = sh.variables.scopes[sh.variables._own_depth()]
-    names = await in_order((name for name in scope if name not in scope.temps), len(scope), sh.budget)
+    names = sorted(name for name in scope if name not in scope.temps)
     if next(frame for frame in reversed(sh.frames) if frame.function).options is not None:
         written = sh.out(b"local -\n", "local")
         if status := written if isinstance(written, int) else await written:
@@ -104,7 +103,7 @@ def functions(sh: ShellState, request: Request) -> Result:
 
 async def _show_all_functions(sh: ShellState, request: Request, wanted: int) -> int:
     some = (name for name in sh.functions if not wanted or function_table.flags(sh, name) & wanted)
-    written = _show_functions(sh, request, await in_order(some, len(sh.functions), sh.budget))
+    written = _show_functions(sh, request, sorted(some))
     return written if isinstance(written, int) else await written
 
 
@@ -119,8 +118,8 @@ def _show_functions(sh: ShellState, request: Request, names: list[str]) -> Resul
         return f"{name}{place}\n"
 
     async def add(name: str) -> int:
-        if not among(name, sh.functions):
-            return await refused_patiently(sh, (f"{request.command}: ", name, ": not found")) if request.show else 1
+        if name not in sh.functions:
+            return sh.error(f"{request.command}: {name}: not found") if request.show else 1
         if sh.posix and request.command in MARKERS:
             parts.append(f"{request.command} -f {name}\n")
         elif not request.names_only:
@@ -144,10 +143,10 @@ def _show_functions(sh: ShellState, request: Request, names: list[str]) -> Resul
 
 
 def _mark_function(sh: ShellState, request: Request, word: str) -> Result:
-    if not among(word, sh.functions):
+    if word not in sh.functions:
         # Only `declare` stays silent about what is not there.
-        return refuse(sh, f"{request.command}: ", word, ": not a function") if request.command in MARKERS else 1
+        return sh.error(f"{request.command}: {word}: not a function") if request.command in MARKERS else 1
     if request.remove & READONLY and function_table.flags(sh, word) & READONLY:
-        return refuse(sh, f"{request.command}: ", word, ": readonly function")
+        return sh.error(f"{request.command}: {word}: readonly function")
     function_table.set_flags(sh, word, request.add & _FUNCTION_BITS, request.remove & _FUNCTION_BITS)
     return 0

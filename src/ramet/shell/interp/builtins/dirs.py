@@ -13,7 +13,7 @@ from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.interp.builtins.usage import flags_of, usage
 from ramet.shell.interp.run.assign import put
-from ramet.shell.interp.run.batches import refused_patiently, write_lines
+from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
@@ -124,7 +124,7 @@ async def _enter_directory(sh: ShellState, target: str, physical: bool, show: bo
             return await _enter_directory(sh, name, physical, True)
         if error.errno == errno.ENOENT and set(target.split("/")) <= {".", ".."} and not await sh.shell.exists(sh.cwd):
             return _lost(sh, target)
-        return await refused_patiently(sh, ("cd: ", target, f": {reason(error)}"))
+        return sh.error(f"cd: {target}: {reason(error)}")
     return await _said(sh) if show else 0
 
 
@@ -223,7 +223,7 @@ async def _dirs(sh: ShellState, argv: list[str]) -> int:
             break
         if word not in ("-c", "-l", "-p", "-v"):  # each on its own
             why = "invalid number" if word[:1] in ("-", "+") else "invalid option"
-            await refused_patiently(sh, ("dirs: ", word, f": {why}"))
+            sh.error(f"dirs: {word}: {why}")
             return usage(sh, "dirs")
         clear, long = clear or word == "-c", long or word == "-l"
         lines, verbose = lines or word in ("-p", "-v"), verbose or word == "-v"
@@ -279,7 +279,7 @@ async def _pushd(sh: ShellState, words: list[str]) -> int:
             sh.dirs = stack[1:]
             return 0
     elif words[0].startswith(("-", "+")) and words[0] != "-" and not plain:
-        await refused_patiently(sh, ("pushd: ", words[0], ": invalid number"))
+        sh.error(f"pushd: {words[0]}: invalid number")
         sh.err("pushd: usage: pushd [-n] [+N | -N | dir]\n")
         return 2
     else:
@@ -293,7 +293,7 @@ async def _pushd(sh: ShellState, words: list[str]) -> int:
         try:
             await change(sh, target)
         except OSError as error:
-            return await refused_patiently(sh, ("pushd: ", target, f": {reason(error)}"))
+            return sh.error(f"pushd: {target}: {reason(error)}")
         sh.dirs.insert(0, old)
         if words[0] == "-" and not plain:
             await _said(sh)
@@ -306,7 +306,7 @@ async def _enter(sh: ShellState, stack: list[str], name: str, still: bool) -> in
         try:
             await change(sh, stack[0])
         except OSError as error:
-            return await refused_patiently(sh, (f"{name}: ", stack[0], f": {reason(error)}"))
+            return sh.error(f"{name}: {stack[0]}: {reason(error)}")
     sh.dirs = stack[1:]
     return await _show(sh)
 
@@ -329,7 +329,7 @@ async def _popd(sh: ShellState, words: list[str]) -> int:
         found = _rotation(word, len(stack))
         if found is None:
             why = "invalid number" if word[0] in "+-" else "invalid argument"
-            await refused_patiently(sh, ("popd: ", word, f": {why}"))
+            sh.error(f"popd: {word}: {why}")
             return usage(sh, "popd")
         if not 0 <= found < len(stack) or len(stack) == 1:
             return _outside(sh, "popd", word)

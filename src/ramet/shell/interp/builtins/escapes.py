@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Final
 
 from ramet.core.paths import encode
@@ -33,21 +32,18 @@ _FORMAT: Final = re.compile(
 )
 
 
-def _decode(pattern: re.Pattern[bytes], data: bytes, plain: bool, most: int = sys.maxsize) -> tuple[bytes, bool, int]:
-    """What some bytes mean, whether they ask for an end, and where escapes begin that were not looked at: those of
-    them that begin after a place.
+def _decode(pattern: re.Pattern[bytes], data: bytes, plain: bool) -> tuple[bytes, bool]:
+    """Return the bytes with escapes decoded, and whether `\\c` ended them.
 
-    `plain`: the locale has only ASCII, so that other characters are written as what they were asked by.
+    `plain`: the locale has only ASCII, so `\\u` escapes of other characters stay as they are.
     """
     out: list[bytes] = []
     pos = 0
     for match in pattern.finditer(data):
-        if match.start() > most:
-            break
         out.append(data[pos : match.start()])
         octal, hexa, short, long, named, stop = match.groups()
         if stop is not None:
-            return b"".join(out), True, match.end()
+            return b"".join(out), True
         if octal is not None:
             out.append(bytes((int(octal or b"0", 8) & 255,)))
         elif hexa is not None:
@@ -62,31 +58,8 @@ def _decode(pattern: re.Pattern[bytes], data: bytes, plain: bool, most: int = sy
             char = named.decode()
             out.append(_NAMED.get(char, named))
         pos = match.end()
-    end = min(max(pos, most), len(data))
-    out.append(data[pos:end])
-    return b"".join(out), False, end
-
-
-class Escapes:
-    """The escapes of a very long text, which comes in blocks."""
-
-    def __init__(self, plain: bool, pattern: re.Pattern[bytes] = _ECHO) -> None:
-        self._plain, self._pattern, self._rest = plain, pattern, b""
-        self.stopped = False
-        """Whether `\\c` ended the output."""
-
-    def feed(self, block: bytes, last: bool = False) -> bytes:
-        """What the next block means, but for an escape that may not be all there."""
-        data = self._rest + block
-        most = sys.maxsize if last else len(data) - _LONGEST
-        found, self.stopped, end = _decode(self._pattern, data, self._plain, most)
-        self._rest = data[end:]
-        return found
-
-
-_LONGEST: Final = 10
-"""Bytes of an escape."""
-_BLOCK: Final = 1 << 18
+    out.append(data[pos:])
+    return b"".join(out), False
 
 
 _WANTING: Final = re.compile(rb"\\(?:([xuU])(?![0-9A-Fa-f])|.)", re.DOTALL)
@@ -102,22 +75,14 @@ def unfinished(data: bytes) -> list[str]:
 
 def echo(data: bytes, plain: bool = False) -> tuple[bytes, bool]:
     """`echo -e`: the bytes, and whether `\\c` ended the output."""
-    return _decode(_ECHO, data, plain)[:2]
+    return _decode(_ECHO, data, plain)
 
 
 def percent_b(data: bytes, plain: bool = False) -> tuple[bytes, bool]:
-    if len(data) <= _BLOCK:
-        return _decode(_PERCENT_B, data, plain)[:2]
-    if b"\\" not in data:
-        return data, False
-    decoding = Escapes(plain, _PERCENT_B)
-    out: list[bytes] = []
-    for start in range(0, len(data), _BLOCK):
-        out.append(decoding.feed(data[start : start + _BLOCK], last=start + _BLOCK >= len(data)))
-        if decoding.stopped:
-            break
-    return b"".join(out), decoding.stopped
+    """`printf %b`: the bytes, and whether `\\c` ended the output."""
+    return _decode(_PERCENT_B, data, plain)
 
 
 def format(data: bytes, plain: bool = False) -> bytes:
+    """The literal text of a `printf` format."""
     return _decode(_FORMAT, data, plain)[0]

@@ -13,7 +13,7 @@ from ramet.shell.expand.errors import Readonly, TooMany
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.main import startup_files as startup
 from ramet.shell.interp.process import signals
-from ramet.shell.interp.run.batches import each, refuse, then, write_lines
+from ramet.shell.interp.run.batches import each, then, write_lines
 from ramet.shell.interp.run.maybe_async import BREAK, CONTINUE, EXIT, RETURN, Result, drive
 from ramet.shell.interp.run.traps import hidden
 from ramet.shell.interp.state.assignment_hooks import compatibility
@@ -38,7 +38,7 @@ def _loop_exit(sh: ShellState, argv: list[str], flow: int) -> Result:
         found = number_of(words[0])
         if found is None:
             sh.flow_status = sh.status | 128
-            return refuse(sh, f"{name}: ", words[0], ": numeric argument required", status=EXIT)
+            return sh.error(f"{name}: {words[0]}: numeric argument required", EXIT)
         if len(words) > 1:
             raise TooMany(f"{name}: too many arguments", sh.status or 1)
         if found <= 0:
@@ -47,7 +47,7 @@ def _loop_exit(sh: ShellState, argv: list[str], flow: int) -> Result:
             if sh.errexit and not sh.errexit_ignored:
                 sh.traps.pop("EXIT", None)  # of which bash, busy with leaving loops, would run nothing
                 flow = sh.shell.leave(sh, 1)
-            return refuse(sh, f"{name}: ", words[0], ": loop count out of range", status=flow)
+            return sh.error(f"{name}: {words[0]}: loop count out of range", flow)
         count = found
     sh.flow_n = min(count, loops)
     sh.flow_status = sh.status = 0
@@ -70,7 +70,7 @@ def return_(sh: ShellState, argv: list[str]) -> Result:
         if found is None:
             if words[0] == "--help":
                 return drive(explained(sh, "return"))
-            said = refuse(sh, "return: ", words[0], ": numeric argument required", status=2)
+            said = sh.error(f"return: {words[0]}: numeric argument required", 2)
             return then(said, lambda status: _returning(sh, status))
         if len(words) > 1:
             raise TooMany("return: too many arguments", sh.status or 1)
@@ -95,7 +95,7 @@ def exit_(sh: ShellState, argv: list[str]) -> Result:
     if words:
         found = number_of(words[0])
         if found is None:
-            said = refuse(sh, f"{argv[0]}: ", words[0], ": numeric argument required", status=2)
+            said = sh.error(f"{argv[0]}: {words[0]}: numeric argument required", 2)
             return then(said, lambda status: _exiting(sh, status, login))
         if len(words) > 1:
             captured = sh.sub_level and sh.text_depth  # whoever takes the output is told less
@@ -128,11 +128,11 @@ def shift(sh: ShellState, argv: list[str]) -> Result:
         if found is None:
             if words[0] == "--help":
                 return drive(explained(sh, "shift"))
-            return refuse(sh, "shift: ", words[0], ": numeric argument required")
+            return sh.error(f"shift: {words[0]}: numeric argument required")
         if len(words) > 1:
             raise TooMany("shift: too many arguments", sh.status or 1)
         if found < 0:
-            return refuse(sh, "shift: ", words[0], ": shift count out of range")
+            return sh.error(f"shift: {words[0]}: shift count out of range")
         count = found
     if count > len(sh.params):
         if "shift_verbose" in sh.shopts:
@@ -163,7 +163,7 @@ def getopts(sh: ShellState, argv: list[str]) -> Result:
         sh.variables.option_place = (index, place)
         sh.vars["OPTIND"] = str(index)
         if not is_name(name):
-            return refuse(sh, "getopts: `", name, "': not a valid identifier")
+            return sh.error(f"getopts: `{name}': not a valid identifier")
         try:
             sh.variables.set(name, letter)
         except Readonly as error:
@@ -248,7 +248,7 @@ def trap(sh: ShellState, argv: list[str]) -> Result:
     def set_one(text: str) -> Result:
         name = signals.trap_name(text)
         if name is None:
-            return refuse(sh, "trap: ", text, ": invalid signal specification")
+            return sh.error(f"trap: {text}: invalid signal specification")
         sh.listed_traps.clear()
         if name in sh.hard_ignored:
             if name == "INT" and action is None and name in sh.traps:
@@ -308,7 +308,7 @@ def _show_traps(sh: ShellState, wanted: list[str], by_default: bool) -> Result:
     def look_up(text: str) -> Result:
         name = signals.trap_name(text)
         if name is None:
-            return refuse(sh, "trap: ", text, ": invalid signal specification")
+            return sh.error(f"trap: {text}: invalid signal specification")
         if name in traps or by_default:
             names.append(name)
         return 0

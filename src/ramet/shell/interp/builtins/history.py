@@ -15,7 +15,7 @@ from ramet.shell.expand.size_check import joined
 from ramet.shell.history.entries import Entry
 from ramet.shell.interp.builtins.usage import bad_option, number_of, options_of
 from ramet.shell.interp.main import history_record as recording
-from ramet.shell.interp.run.batches import plain, refused_patiently, write_lines
+from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
@@ -29,7 +29,7 @@ def history(sh: ShellState, argv: list[str]) -> Result:
 
 
 async def _history(sh: ShellState, flags: str, offset: str, argv: list[str], operands: int) -> int:
-    words = await plain(sh, argv, operands)
+    words = [str(word) for word in argv[operands:]]
     if len(set(flags) & set("anrw")) > 1:
         return sh.error("history: cannot use more than one of -anrw")
     await recording.sync(sh)
@@ -66,7 +66,7 @@ async def _listed(sh: ShellState, words: list[str]) -> int:
     entries = sh.history.entries
     count = number_of(words[0]) if words else len(entries)
     if count is None:
-        return await refused_patiently(sh, ("history: ", words[0], ": numeric argument required"))
+        return sh.error(f"history: {words[0]}: numeric argument required")
     if len(words) > 1:
         raise Slip("history: too many arguments")
     start = max(0, len(entries) - abs(count))
@@ -110,7 +110,7 @@ async def _forget(sh: ShellState, offset: str) -> int:
     middle = offset.find("-", 1)
     ends = [offset] if middle < 0 else [offset[:middle], offset[middle + 1 :]]
     if any(number_of(end) is None for end in ends):
-        return await refused_patiently(sh, ("history: ", offset, ": history position out of range"))
+        return sh.error(f"history: {offset}: history position out of range")
     places: list[int] = []
     kept = sh.history
     for end in ends:

@@ -13,7 +13,7 @@ from ramet.shell.interp.builtins.flow import signal_list
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.process_table import deliver
-from ramet.shell.interp.run.batches import each, plain, refuse, refused_patiently, then, turn, write_lines
+from ramet.shell.interp.run.batches import each, then, turn, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.run.traps import interrupted
 from ramet.shell.interp.state.scopes import split_subscript
@@ -48,7 +48,7 @@ def jobs(sh: ShellState, argv: list[str]) -> Result:
     def choose(word: str) -> Result:
         job = _found(sh, "jobs", word if word.startswith("%") else "%" + word, table) if table.jobs else None
         if job is None:
-            return refuse(sh, "jobs: ", word, ": no such job")
+            return sh.error(f"jobs: {word}: no such job")
         chosen.append(job)
         return 0
 
@@ -123,12 +123,12 @@ def wait(sh: ShellState, argv: list[str]) -> Result:
                 return bad_option(sh, "wait", f"-{letter}")
             following = following or letter == "n"
     if variable is not None and not is_name(split_subscript(variable)[0]):
-        return refuse(sh, "wait: `", variable, "': not a valid identifier")
+        return sh.error(f"wait: `{variable}': not a valid identifier")
     return drive(_wait(sh, argv, i, following, variable))
 
 
 async def _wait(sh: ShellState, argv: list[str], start: int, following: bool, variable: str | None) -> int:
-    words = await plain(sh, argv, start)
+    words = [str(word) for word in argv[start:]]
     if variable:
         sh.variables.unset(variable)
     if following:
@@ -184,9 +184,9 @@ async def _wait_one(sh: ShellState, word: str, variable: str | None) -> int:
                 _put_pid(sh, variable, str(job.pid))
         return status
     if word.startswith("%"):
-        return await refused_patiently(sh, ("wait: ", word, ": no such job"), 127)
+        return sh.error(f"wait: {word}: no such job", 127)
     if number_of(word) is None or not is_number(word):
-        return await refused_patiently(sh, ("wait: `", word, "': not a pid or valid job spec"))
+        return sh.error(f"wait: `{word}': not a pid or valid job spec")
     process = sh.shell.processes.get(int(word))
     if process is not None and process.session.parent is sh:
         return await sh.jobs.wait(sh, process)
@@ -204,7 +204,7 @@ async def _wait_next(sh: ShellState, words: list[str], variable: str | None) -> 
         await turn(sh)
         job = _found(sh, "wait", word)
         if job is None:
-            await refused_patiently(sh, ("wait: ", word, ": no such job"))
+            sh.error(f"wait: {word}: no such job")
         else:
             chosen.append(job)
     if not chosen:
@@ -231,7 +231,7 @@ def fg(sh: ShellState, argv: list[str]) -> Result:
     spec = argv[1] if len(argv) > 1 else "%+"
     job = _found(sh, "fg", spec if spec.startswith("%") else "%" + spec)
     if job is None:
-        return refuse(sh, "fg: ", argv[1] if len(argv) > 1 else "current", ": no such job")
+        return sh.error(f"fg: {argv[1] if len(argv) > 1 else 'current'}: no such job")
     return drive(_foreground(sh, job))
 
 
@@ -251,7 +251,7 @@ def bg(sh: ShellState, argv: list[str]) -> Result:
     spec = argv[1] if len(argv) > 1 else "%+"
     job = _found(sh, "bg", spec if spec.startswith("%") else "%" + spec)
     if job is None:
-        return refuse(sh, "bg: ", argv[1] if len(argv) > 1 else "current", ": no such job")
+        return sh.error(f"bg: {argv[1] if len(argv) > 1 else 'current'}: no such job")
     if not job.stopped:
         return sh.error(f"bg: job {job.id} already in background", 0)
     mark = "+" if job is sh.jobs.current() else "-" if job is sh.jobs.previous() else " "
@@ -279,7 +279,7 @@ def disown(sh: ShellState, argv: list[str]) -> Result:
     def drop(word: str) -> Result:
         job = _found(sh, "disown", word)
         if job is None:
-            return refuse(sh, "disown: ", word, ": no such job")
+            return sh.error(f"disown: {word}: no such job")
         if not keep:
             sh.jobs.forget(job)
         return 0
@@ -299,10 +299,10 @@ def kill(sh: ShellState, argv: list[str]) -> Result:
         return _names(sh, words[1:])
     if words and words[0] in ("-s", "-n"):
         if len(words) < 2:
-            return refuse(sh, "kill: ", words[0], ": option requires an argument")
+            return sh.error(f"kill: {words[0]}: option requires an argument")
         number = _signal(sh, words[1])
         if number is None:
-            return refuse(sh, "kill: ", words[1], ": invalid signal specification")
+            return sh.error(f"kill: {words[1]}: invalid signal specification")
         words = words[2:]
     elif words and words[0].startswith("-") and words[0] not in ("-", "--") and len(words[0]) > LARGE:
         return drive(_no_signal(sh, words[0]))
@@ -313,7 +313,7 @@ def kill(sh: ShellState, argv: list[str]) -> Result:
             wanted = wanted[1:]  # `kill -sTERM`
             number = _signal(sh, wanted)
         if number is None:
-            return refuse(sh, "kill: ", wanted, ": invalid signal specification")
+            return sh.error(f"kill: {wanted}: invalid signal specification")
         words = words[1:]
     if words[:1] == ["--"]:
         words = words[1:]
@@ -329,7 +329,7 @@ def kill(sh: ShellState, argv: list[str]) -> Result:
 async def _no_signal(sh: ShellState, word: str) -> int:
     """An option that is far too long to be a signal."""
     wanted = await offload(sh.budget, lambda: word[2 if word[1] in "sn" else 1 :])
-    return await refused_patiently(sh, ("kill: ", wanted, ": invalid signal specification"))
+    return sh.error(f"kill: {wanted}: invalid signal specification")
 
 
 async def _kill_many(sh: ShellState, words: list[str], number: int) -> int:
@@ -355,7 +355,7 @@ def _kill_one(sh: ShellState, word: str, number: int) -> Result:
     if word.startswith("%"):
         job = _found(sh, "kill", word)
         if job is None:
-            return refuse(sh, "kill: ", word, ": no such job")
+            return sh.error(f"kill: {word}: no such job")
         if not job.running:
             return sh.error(f"kill: ({job.pid}) - No such process")
         job.process.signal(number)
@@ -363,7 +363,7 @@ def _kill_one(sh: ShellState, word: str, number: int) -> Result:
     if not word:
         return sh.error("kill: `': not a pid or valid job spec")
     if number_of(word) is None or not is_signed(word):
-        return refuse(sh, "kill: ", word, ": arguments must be process or job IDs")
+        return sh.error(f"kill: {word}: arguments must be process or job IDs")
     pid = abs(int(word))
     sh.status = 0  # which an EXIT trap sees, should this be the end
     return 0 if deliver(sh, pid, number) else sh.error(f"kill: ({pid}) - No such process")
@@ -381,7 +381,7 @@ def _names(sh: ShellState, words: list[str]) -> Result:
         if number is None and is_number(word) and 128 < (number_of(word) or 0) < 128 + len(signals.NAMES):
             out.append(f"{signals.NAMES[int(word) - 128]}\n")
         elif number is None or number >= len(signals.NAMES):
-            return refuse(sh, "kill: ", word, ": invalid signal specification")
+            return sh.error(f"kill: {word}: invalid signal specification")
         else:
             out.append(f"{signals.NAMES[number] if is_number(word) else number}\n")
         return 0

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 from typing import Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import bucket
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, options_of, usage
 from ramet.shell.interp.run.assign import without_arrays
 from ramet.shell.interp.run.batches import (
-    MANY,
     each,
     in_buckets,
-    in_order,
-    plain,
-    refuse,
-    refused_patiently,
     then,
     turn,
     write_lines,
@@ -132,13 +124,13 @@ def type_(sh: ShellState, argv: list[str]) -> Result:
 
 async def _type(sh: ShellState, flags: str, words: list[str]) -> int:
     status = 0
-    for name in await plain(sh, words, 0):
+    for name in [str(word) for word in words]:
         await turn(sh)
         found = await _describe(sh, name, flags)
         if not found:
             status = 1
             if not set("tpP") & set(flags):
-                await refused_patiently(sh, ("type: ", name, ": not found"))
+                sh.error(f"type: {name}: not found")
             continue
         lines = [part for line in found for part in _parts(line)]
         written = write_lines(sh, lines, len(lines), "type")
@@ -161,8 +153,6 @@ async def _describe(sh: ShellState, name: str, flags: str) -> list[_Line]:
     if kind:
         flags = flags.replace("p", "")  # the last of them holds
     lines: list[_Line] = []
-    if len(name) > LONGEST_NAME and not among(name, sh.aliases, sh.functions, sh.hashed):
-        return lines
     if "P" not in flags:
         if name in sh.aliases and "expand_aliases" in sh.shopts:
             lines.append("alias" if kind else [f"{name} is aliased to `", sh.aliases[name], "'"])
@@ -252,7 +242,7 @@ async def _standard(sh: ShellState, words: list[str]) -> int:
 
 
 async def _command_verbose(sh: ShellState, words: list[str]) -> int:
-    names = await plain(sh, words, 0)
+    names = [str(word) for word in words]
     lines = sh.pending_output = list[str]()
     told = missing = False
     for name in names:
@@ -260,7 +250,7 @@ async def _command_verbose(sh: ShellState, words: list[str]) -> int:
         found = await _describe(sh, name, "")
         if not found:
             missing = True
-            await refused_patiently(sh, ("command: ", name, ": not found"))
+            sh.error(f"command: {name}: not found")
         told = told or bool(found)
         lines += [part for line in found for part in _parts(line)]
     sh.pending_output = []
@@ -271,16 +261,13 @@ async def _command_verbose(sh: ShellState, words: list[str]) -> int:
 
 
 async def _command_v(sh: ShellState, words: list[str], standard: bool = False) -> int:
-    names = await plain(sh, words, 0)
+    names = [str(word) for word in words]
     lines: list[str] = []
     found = 0
     for name in names:
         await sh.budget.yield_turn()
-        tables = (sh.aliases, sh.functions, sh.hashed, KEYWORDS, builtin_table())
-        if len(name) > LONGEST_NAME and not among(name, *tables):
-            continue
         if name in sh.aliases and "expand_aliases" in sh.shopts:
-            lines += chain((f"alias {name}=",), (quote.single(sh.aliases[name]),), ("\n",))
+            lines.append(f"alias {name}={quote.single(sh.aliases[name])}\n")
         elif name in KEYWORDS or name in sh.functions or (name in builtin_table() and name not in sh.disabled):
             lines += (name, "\n")
         else:
@@ -307,9 +294,9 @@ def builtin(sh: ShellState, argv: list[str]) -> Result:
         words = options[1]
     if not words:
         return 0
-    found = builtin_table().get(words[0]) if len(words[0]) <= LONGEST_NAME else None
+    found = builtin_table().get(words[0])
     if found is None or words[0] in sh.disabled:
-        return refuse(sh, "builtin: ", words[0], ": not a shell builtin")
+        return sh.error(f"builtin: {words[0]}: not a shell builtin")
     return found(sh, words)
 
 
@@ -332,8 +319,8 @@ def hash_(sh: ShellState, argv: list[str]) -> Result:
     if "d" in flags:
 
         def drop(word: str) -> Result:
-            if not among(word, sh.hashed):
-                return refuse(sh, "hash: ", word, ": not found")
+            if word not in sh.hashed:
+                return sh.error(f"hash: {word}: not found")
             del sh.hashed[word]
             return 0
 
@@ -381,8 +368,8 @@ async def _hash_shown(sh: ShellState, words: list[str], reusable: bool) -> int:
     status = 0
     for word in words:
         await sh.budget.yield_turn()
-        if not among(word, sh.hashed):
-            status = await refused_patiently(sh, ("hash: ", word, ": not found"))
+        if word not in sh.hashed:
+            status = sh.error(f"hash: {word}: not found")
             continue
         path = _hit(sh, word)
         head = f"{word}\t" if len(words) > 1 else ""
@@ -396,13 +383,12 @@ async def _hash(sh: ShellState, words: list[str]) -> int:
     status = 0
     for word in words:
         await sh.budget.yield_turn()
-        if among(word, builtin_table(), sh.functions) or "/" in word:
+        if word in builtin_table() or word in sh.functions or "/" in word:
             continue
-        if among(word, sh.hashed):
-            del sh.hashed[word]
+        sh.hashed.pop(word, None)
         found = await search(sh, word)
         if found is None:
-            status = await refused_patiently(sh, ("hash: ", word, ": not found"))
+            status = sh.error(f"hash: {word}: not found")
         else:
             sh.hashed[word] = (found, 0)
     return status
@@ -417,7 +403,7 @@ def enable(sh: ShellState, argv: list[str]) -> Result:
         return bad_option(sh, "enable", "-f", "option requires an argument")
     if "f" in flags:
         missing = ": cannot open shared object file: No such file or directory"
-        return refuse(sh, "enable: cannot open shared object ", words[0], ": ", words[0], missing)
+        return sh.error(f"enable: cannot open shared object {words[0]}: {words[0]}{missing}")
     off = "n" in flags
     if not words or "p" in flags:
         names = sorted(name for name in builtin_table() if "s" not in flags or name in SPECIAL)
@@ -429,10 +415,10 @@ def enable(sh: ShellState, argv: list[str]) -> Result:
         return sh.out(encode("".join(lines)), "enable")
 
     def switch(word: str) -> Result:
-        if not among(word, builtin_table()):
-            return refuse(sh, "enable: ", word, ": not a shell builtin")
+        if word not in builtin_table():
+            return sh.error(f"enable: {word}: not a shell builtin")
         if "d" in flags:
-            return refuse(sh, "enable: ", word, ": not dynamically loaded")
+            return sh.error(f"enable: {word}: not dynamically loaded")
         (sh.disabled.add if off else sh.disabled.discard)(word)
         return 0
 
@@ -451,25 +437,14 @@ def alias(sh: ShellState, argv: list[str]) -> Result:
         at = word.find("=")
         name = word[:at] if at >= 0 else str(word)
         if at > 0:
-            if len(word) > LARGE:
-                return drive(_define_long(sh, name, word, at + 1))
             if not is_alias_name(name):
-                return refuse(sh, "alias: `", name, "': invalid alias name")
-            sh.aliases[name] = word[at + 1 :]
-        elif among(name, sh.aliases) and len(sh.aliases[name]) > LARGE:
-            return drive(write_long(name))
-        elif among(name, sh.aliases):
-            lines.extend(_alias_line(sh, name, bool(options[0])))
+                return sh.error(f"alias: `{name}': invalid alias name")
+            sh.aliases[name] = str(word)[at + 1 :]
+        elif name in sh.aliases:
+            lines.append(_alias_line(sh, name, bool(options[0])))
         else:
-            return refuse(sh, "alias: ", word, ": not found")
+            return sh.error(f"alias: {word}: not found")
         return 0
-
-    async def write_long(name: str) -> int:
-        """A very long one is written at once, after those before it."""
-        before = lines.copy()
-        lines.clear()
-        written = write_lines(sh, chain(before, _alias_line(sh, name, bool(options[0]))), MANY + 1, "alias")
-        return written if isinstance(written, int) else await written
 
     def rest() -> Result:
         sh.pending_output = lines
@@ -477,28 +452,15 @@ def alias(sh: ShellState, argv: list[str]) -> Result:
 
     if words and not options[0]:
         return rest()
-    listed = drive(_all_aliases(sh, bool(options[0])))
+    every = [_alias_line(sh, name, bool(options[0])) for name in sorted(sh.aliases)]
+    listed = write_lines(sh, every, len(every), "alias")
     return then(listed, lambda status: status or rest()) if words else listed
 
 
-async def _define_long(sh: ShellState, name: str, word: str, start: int) -> int:
-    if not await offload(sh.budget, lambda: is_alias_name(name)):
-        return await refused_patiently(sh, ("alias: `", name, "': invalid alias name"))
-    sh.aliases[name] = await offload(sh.budget, lambda: word[start:])
-    return 0
-
-
-def _alias_line(sh: ShellState, name: str, reusable: bool) -> Iterator[str]:
+def _alias_line(sh: ShellState, name: str, reusable: bool) -> str:
     dashes = "-- " if name.startswith("-") else ""
     head = f"alias {dashes}{name}=" if reusable or not sh.posix else f"{name}="
-    return chain((head,), (quote.single(sh.aliases[name]),), ("\n",))
-
-
-async def _all_aliases(sh: ShellState, reusable: bool) -> int:
-    names = await in_order(sh.aliases, len(sh.aliases), sh.budget)
-    lines = chain.from_iterable(_alias_line(sh, name, reusable) for name in names)
-    written = write_lines(sh, lines, len(names), "alias")
-    return written if isinstance(written, int) else await written
+    return f"{head}{quote.single(sh.aliases[name])}\n"
 
 
 def unalias(sh: ShellState, argv: list[str]) -> Result:
@@ -513,8 +475,8 @@ def unalias(sh: ShellState, argv: list[str]) -> Result:
         return usage(sh, "unalias")
 
     def drop(word: str) -> Result:
-        if not among(word, sh.aliases):
-            return refuse(sh, "unalias: ", word, ": not found")
+        if word not in sh.aliases:
+            return sh.error(f"unalias: {word}: not found")
         del sh.aliases[word]
         return 0
 

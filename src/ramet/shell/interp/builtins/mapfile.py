@@ -5,17 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import BATCH, SMALL
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import is_name, is_number
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
-from ramet.shell.expand.long_text import decoded, decoded_blocks
 from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.builtins.usage import bad_option, options_of
-from ramet.shell.interp.run.batches import refuse, refused_patiently
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.shell.interp.state.variables import TRANSFORM
@@ -34,14 +32,14 @@ def mapfile(sh: ShellState, argv: list[str]) -> Result:
     letters, operands, wrong = options_of(argv, "t", "dnOsuCc")
     for letter, value in letters:
         if letter in _COUNTS and (not is_number(value) or (letter == "c" and not int(value))):
-            return refuse(sh, f"{argv[0]}: ", value, f": invalid {_COUNTS[letter]}")
+            return sh.error(f"{argv[0]}: {value}: invalid {_COUNTS[letter]}")
     if wrong is not None:
         return bad_option(sh, argv[0], *wrong)
     name = str(argv[operands]) if operands < len(argv) else "MAPFILE"
     if not name:
         return sh.error(f"{argv[0]}: empty array variable name", 2)
     if not is_name(name):
-        return refuse(sh, f"{argv[0]}: `", name, "': not a valid identifier")
+        return sh.error(f"{argv[0]}: `{name}': not a valid identifier")
     return drive(_mapfile(sh, str(argv[0]), name, dict(letters)))
 
 
@@ -80,39 +78,29 @@ async def _mapfile(sh: ShellState, command: str, name: str, options: dict[str, s
             end = line.find(b"\0")
             if end < 0:
                 end = len(line) - 1 if strip and line.endswith(delim) else len(line)
-            text = decode(line[:end]) if end < LARGE else await offload(sh.budget, partial(decoded, line, end))
+            text = decode(line[:end])
             if callback and (count + 1) % quantum == 0:
-                called = partial(_call_of, callback, origin + count, text)
-                long = len(callback) + len(text) > LARGE
-                command_line = await offload(sh.budget, called) if long else called()
+                command_line = f"{callback} {origin + count} {quote.single(text)}"
                 sh.trace_level += 1
                 try:
                     result = await sh.shell.run_text(sh, command_line, keep_line=True, line=max(sh.line, 1))
                 finally:
                     sh.trace_level -= 1
-                if long:
-                    pass
-                del command_line, called
                 if result > 255:
                     return result
             sh.variables.indexed(target).set(origin + count, sh.variables.transform(target, text))
             count += 1
-            if not count & 1023:
+            if not count % BATCH:
                 await sh.budget.yield_turn()
     except OSError:
         return 0  # What cannot be read is at its end, as bash has it.
     except (BadSubscript, Fatal):
         raise
     except BadNumber as error:
-        raise BadNumber((f"{command}: ", *error.parts)) from None
+        raise BadNumber(f"{command}: {error.message}") from None
     except ShellError as error:
-        return await refused_patiently(sh, error.parts)
+        return sh.error(error.message)
     return 0
-
-
-def _call_of(callback: str, place: int, text: str) -> str:
-    """How the callback is called for a line."""
-    return "".join((callback, f" {place} ", quote.single(text)))
 
 
 async def _whole(
@@ -124,8 +112,7 @@ async def _whole(
     transform = sh.variables.transform if sh.variables.attrs.get(target, 0) & TRANSFORM else None
     parts: list[bytes] = []
     while True:
-        await sh.budget.yield_turn()
-        block = await reader.read(_BLOCK)
+        block = await reader.read(SMALL)
         ended = not block
         size += len(block)
         if size > sh.budget.limits.string_bytes:
@@ -133,18 +120,8 @@ async def _whole(
         parts.append(block)
         if not ended and delim not in block:
             continue
-        if len(parts) >= _LONG_LINE:
-            # Only the last block has the end of a line: the first line is long, and becomes text aside.
-            cut = block.find(delim) + 1 or len(block)
-            lines = [await offload(sh.budget, partial(_long_line, [*parts[:-1], block[:cut]], delim, keep))]
-            parts = [block[cut:]]
-            if delim in parts[0]:
-                more, last = _lines(parts, delim, keep, False)
-                lines += more
-                parts = [last]
-        else:
-            lines, last = _lines(parts, delim, keep, ended)
-            parts = [last]
+        lines, last = await offload_large(sh.budget, sum(map(len, parts)), partial(_lines, parts, delim, keep, ended))
+        parts = [last]
         if transform is not None:
             lines = [transform(target, line) for line in lines]
         for line in lines:
@@ -166,22 +143,6 @@ def _lines(parts: list[bytes], delim: bytes, keep: bytes, ended: bool) -> tuple[
     if b"\0" in data and delim != b"\0":
         pieces = [piece.partition(b"\0")[0] for piece in pieces]
     return [decode(piece) for piece in pieces], last
-
-
-def _long_line(parts: list[bytes], delim: bytes, keep: bytes) -> str:
-    """The line that some blocks make, of which the last may end it."""
-    last = parts[-1]
-    if not keep and last.endswith(delim):
-        parts[-1] = last[: -len(delim)]
-    if delim != b"\0" and any(b"\0" in part for part in parts):
-        first = next(number for number, part in enumerate(parts) if b"\0" in part)
-        parts = [*parts[:first], parts[first].partition(b"\0")[0]]
-    return "".join(decoded_blocks(parts))
-
-
-_BLOCK: Final = 1 << 16
-_LONG_LINE: Final = 16
-"""Blocks of a line that becomes text aside."""
 
 
 TABLE: Final[dict[str, Builtin]] = {"mapfile": mapfile, "readarray": mapfile}

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import errno
 from functools import partial
-from itertools import chain
 from typing import Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
+from ramet.concurrency.offload import offload, offload_large
+from ramet.concurrency.sizes import BATCH, LARGE, LONG_SCRIPT
 from ramet.core import paths
 from ramet.core.errors import reason
-from ramet.core.paths import encode
+from ramet.core.paths import decode, encode
 from ramet.shell.expand.arith.numerals import is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
-from ramet.shell.expand.long_text import between, blocks, script_text
 from ramet.shell.expand.size_check import joined
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, misused, number_of, usage
-from ramet.shell.interp.run.batches import MANY, plain, refuse, refused_patiently, rows, told, write_lines
+from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.run.functions import HOP, hop
 from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, drive
 from ramet.shell.interp.run.traps import active, exit_within
 from ramet.shell.interp.state.frames import Frame
-from ramet.shell.interp.state.messages import message_of
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
@@ -49,60 +46,26 @@ def echo(sh: ShellState, argv: list[str]) -> Result:
             else:
                 decode = letter == "e"
         i += 1
-    if len(argv) > _MANY:
-        return drive(_echo_many(sh, argv, i, newline, decode))
-    words = argv[i:]
-    if len(words) == 1:
-        text = words[0]
-        long = len(text) > LARGE
-    else:
-        long = sum(map(len, words)) > LARGE
-        text = "" if long else " ".join(words)
-    if long:
-        return drive(_echo_long(sh, words, newline, escapes.Escapes(bytewise(sh)) if decode else None))
+    text = " ".join(argv[i:])
+    if len(text) > LARGE:
+        return drive(_echo_large(sh, text, newline, decode))
+    data, newline = _echoed(sh, text, newline, decode)
+    return sh.out(data + b"\n" if newline else data, "echo")
+
+
+def _echoed(sh: ShellState, text: str, newline: bool, decode: bool) -> tuple[bytes, bool]:
+    """Return the bytes of a text, escapes decoded, and whether a newline follows."""
     data = encode(text)
     if decode and b"\\" in data:
         data, stopped = escapes.echo(data, bytewise(sh))
         newline = newline and not stopped
-    return sh.out(data + b"\n" if newline else data, "echo")
+    return data, newline
 
 
-_MANY: Final = 16384
-
-
-async def _echo_long(sh: ShellState, words: list[str], newline: bool, decoding: escapes.Escapes | None) -> int:
-    """`echo` with very long words, in blocks between which others run."""
-    for block in chain(blocks(between(" ", map(str, words))), ("",)):
-        data = encode(block)
-        if decoding is not None:
-            data = decoding.feed(data, last=not block)
-        written = sh.out(data, "echo") if data else 0
-        if written if isinstance(written, int) else await written:
-            return 1
-        if decoding is not None and decoding.stopped:
-            return 0
-        await sh.budget.yield_turn()
-    written = sh.out(b"\n", "echo") if newline else 0
+async def _echo_large(sh: ShellState, text: str, newline: bool, decode: bool) -> int:
+    data, newline = await offload(sh.budget, partial(_echoed, sh, text, newline, decode))
+    written = sh.out(data + b"\n" if newline else data, "echo")
     return written if isinstance(written, int) else await written
-
-
-async def _echo_many(sh: ShellState, words: list[str], first: int, newline: bool, decode: bool) -> int:
-    """`echo` with very many words, in blocks between which others run."""
-    for start in range(first, len(words), _MANY):
-        data = encode((" " if start > first else "") + " ".join(words[start : start + _MANY]))
-        stopped = False
-        if decode and b"\\" in data:
-            data, stopped = escapes.echo(data, bytewise(sh))
-        status = sh.out(data, "echo")
-        if status:
-            status = status if isinstance(status, int) else await status
-            if status:
-                return status
-        if stopped:
-            return 0
-        await sh.budget.yield_turn()
-    status = sh.out(b"\n" if newline else b"", "echo")
-    return status if isinstance(status, int) else await status
 
 
 def evaluate(sh: ShellState, argv: list[str]) -> Result:
@@ -112,17 +75,10 @@ def evaluate(sh: ShellState, argv: list[str]) -> Result:
         sh.complain(f"eval: {argv[1][:2]}: invalid option")
         sh.err("eval: usage: eval [arg ...]\n")
         return _misused(sh)
-    if len(words) > MANY or (len(words) > 1 and sum(map(len, words)) > LARGE):
-        return drive(_evaluate_many(sh, words))
     text = joined(sh, " ", words)
     if not text or text.isspace():
         return 0
     return drive(_evaluate(sh, text))
-
-
-async def _evaluate_many(sh: ShellState, words: list[str]) -> int:
-    text = joined(sh, " ", words)
-    return await _evaluate(sh, text) if text and not text.isspace() else 0
 
 
 async def _evaluate(sh: ShellState, text: str) -> int:
@@ -188,11 +144,11 @@ async def _source(sh: ShellState, name: str, words: list[str]) -> int:
         data = await _read(sh, file)
     except OSError as error:
         if sh.posix and "/" not in str(words[0]):
-            await refused_patiently(sh, (f"{name}: ", words[0], ": file not found"))
+            sh.error(f"{name}: {words[0]}: file not found")
         else:
             what = reason(error).replace("Is a", "is a")
-            await refused_patiently(sh, ("" if error.errno != 21 else f"{name}: ", words[0], f": {what}"))
-        if (strict and error.errno != 21) or (sh.errexit and not sh.errexit_ignored):
+            sh.complain(f"{'' if error.errno != errno.EISDIR else f'{name}: '}{words[0]}: {what}")
+        if (strict and error.errno != errno.EISDIR) or (sh.errexit and not sh.errexit_ignored):
             # The message itself ends a shell under `set -e`: no ERR trap gets to see it.
             sh.flow_status = sh.status = 1
             return EXIT
@@ -208,7 +164,7 @@ async def _source(sh: ShellState, name: str, words: list[str]) -> int:
     frame = Frame("source", file, sh.line_now(), sh.params, sh.loops, function=False)
     sh.frames.append(frame)
     before = sh.params
-    own = await plain(sh, words, 1) if len(words) > 1 else None
+    own = [str(word) for word in words[1:]] if len(words) > 1 else None
     if own is not None:
         sh.params = own
     if "extdebug" in sh.shopts:
@@ -220,15 +176,12 @@ async def _source(sh: ShellState, name: str, words: list[str]) -> int:
     if watching is not None:
         sh.update_instrumented()
     try:
-        text = await script_text(sh, data)
-        if len(text) > LARGE:
-            pass
-        del data
+        text = await offload_large(sh.budget, len(data), partial(decode, data))
         result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text, strict=strict))
         if result == EXIT and "EXIT" in sh.traps:
             await exit_within(sh)
     except ShellError as error:
-        await told(sh, error)  # it names the file
+        sh.complain_once(error)  # it names the file
         raise
     finally:
         if sh.frames[-1] is frame:  # or functions within it were abandoned, which leave together
@@ -321,7 +274,7 @@ async def _execute(sh: ShellState, argv: list[str], name: str | None, clean: boo
     target = argv[0]
     found = target if "/" in target else await search(sh, target)
     if found is None:
-        await refused_patiently(sh, ("exec: ", target, ": not found"))
+        sh.error(f"exec: {target}: not found")
         return _stayed(sh, 127)
     full = found if found[0] in "/\0" else f"{sh.cwd.rstrip('/')}/{found.removeprefix('./')}"
     if "/" in target:
@@ -335,10 +288,8 @@ async def _execute(sh: ShellState, argv: list[str], name: str | None, clean: boo
                 sh.complain(f"exec: {full}: cannot execute: {reason(error)}")
             return _could_not(sh, status)
     if clean:
-        for some in rows(list(sh.variables.exported())):
-            for variable in some:
-                sh.variables.flag(variable, remove=1)
-            await sh.budget.yield_turn()
+        for variable in list(sh.variables.exported()):
+            sh.variables.flag(variable, remove=1)
         sh.program_environment = True
     sh.traps.pop("EXIT", None)
     if full != found:  # which a script takes for its name
@@ -370,21 +321,13 @@ def let(sh: ShellState, argv: list[str]) -> Result:
         return 1
     if words[0] == "--help":
         return drive(explained(sh, "let"))
-    if len(words) > MANY or sum(map(len, words)) > LONG_SCRIPT:
-        return drive(_evaluate_much(sh, words))
+    if len(words) > BATCH or sum(map(len, words)) > LONG_SCRIPT:
+        return drive(_let_large(sh, words))
     return 0 if _evaluated(sh, words) else 1
 
 
-async def _evaluate_much(sh: ShellState, words: list[str]) -> int:
-    value: int | None = 0
-    for start in range(0, len(words), MANY):
-        row = words[start : start + MANY]
-        work = partial(_evaluated, sh, row)
-        value = await offload(sh.budget, work) if sum(map(len, row)) > LONG_SCRIPT else work()
-        if value is None:
-            return 1
-        await sh.budget.yield_turn()
-    return 0 if value else 1
+async def _let_large(sh: ShellState, words: list[str]) -> int:
+    return 0 if await offload(sh.budget, partial(_evaluated, sh, words)) else 1
 
 
 def _evaluated(sh: ShellState, words: list[str]) -> int | None:
@@ -396,7 +339,7 @@ def _evaluated(sh: ShellState, words: list[str]) -> int | None:
         except (ArithFailure, ShellError) as error:
             if getattr(error, "status", 1) != 1 or isinstance(error, BadSubscript):
                 raise
-            sh.complain("" if isinstance(error, Readonly) else "let: ", *message_of(error))
+            sh.complain(f"{'' if isinstance(error, Readonly) else 'let: '}{error.message}")
             return None
     return value
 
@@ -456,7 +399,7 @@ def umask(sh: ShellState, argv: list[str]) -> Result:
     word = words[0]
     if word[:1].isdigit():
         if not is_number(word) or not set(word) <= set("01234567") or int(word, 8) > 0o7777:
-            return refuse(sh, "umask: ", word, ": octal number out of range")
+            return sh.error(f"umask: {word}: octal number out of range")
         sh.umask = int(word, 8) & 0o777
     else:
         if len(word) > sh.budget.limits.expression_chars:
@@ -526,16 +469,11 @@ _ULIMITS: Final = {
 
 def ulimit(sh: ShellState, argv: list[str]) -> Result:
     """Limits as a script sees them; what is set here is remembered and reported, our own bounds stay what they are."""
-    return drive(_ulimit(sh, argv))
-
-
-async def _ulimit(sh: ShellState, argv: list[str]) -> int:
     soft = hard = everything = False
     asked: list[tuple[str, str | None]] = []
     i = 1
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
-        await sh.budget.yield_turn()
-        word = str(argv[i])
+        word = argv[i]
         i += 1
         if word == "--":
             break
@@ -557,24 +495,21 @@ async def _ulimit(sh: ShellState, argv: list[str]) -> int:
     lines: list[str] = []
     for key, value in [(key, None) for key in _ULIMITS] if everything else asked:
         if value is not None:
-            done = _set_limit(sh, key, value, soft, hard)
-            status = done if isinstance(done, int) else await done
-            if status:
+            if status := _set_limit(sh, key, value, soft, hard):
                 return status
             continue
         name, unit, _ = _ULIMITS[key]
         head = f"{name} {'(' + unit + ')':>{max(40 - len(name) - 1, 0)}} " if everything or len(asked) > 1 else ""
         lines.append(f"{head}{_limit(sh, key)[hard and not soft]}\n")
-    written = write_lines(sh, lines, len(lines), "ulimit")
-    return written if isinstance(written, int) else await written
+    return write_lines(sh, lines, len(lines), "ulimit")
 
 
-def _set_limit(sh: ShellState, letter: str, value: str, soft: bool, hard: bool) -> Result:
+def _set_limit(sh: ShellState, letter: str, value: str, soft: bool, hard: bool) -> int:
     now, most = _limit(sh, letter)
     if value in ("hard", "soft"):
         value = most if value == "hard" else now
     if value != "unlimited" and not is_number(value):
-        return refuse(sh, "ulimit: ", value, ": invalid number")
+        return sh.error(f"ulimit: {value}: invalid number")
     if most != "unlimited" and (value == "unlimited" or int(value) > int(most)):
         why = "Invalid argument" if soft and not hard else "Operation not permitted"
         return sh.error(f"ulimit: {_ULIMITS[letter][0]}: cannot modify limit: {why}")

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ramet.concurrency.offload import checkpoint, offload
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.sizes import BATCH, LARGE, SMALL
 from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.arith.parser import wrap
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
-from ramet.shell.expand.long_text import decoded_blocks
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.main.time_text import time_text
-from ramet.shell.interp.run.batches import refused_patiently
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.scopes import split_subscript
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
@@ -46,6 +43,10 @@ _UNFINISHED: Final = tuple(b"%c" % char for char in b"-+ #0123456789.*'hljztL")
 """What a conversion cannot end with."""
 
 
+_WARNING: Final = "warning"
+"""The kind of a `Spec` that only writes a message."""
+
+
 class Spec(NamedTuple):
     """One conversion."""
 
@@ -64,8 +65,9 @@ def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
     pos = 0
     while pos < len(data):
         percent = data.find(b"%", pos)
-        for literal in _literals(data, pos, percent if percent >= 0 else len(data)):
-            parts += [Spec("", "", None, message, "told") for message in escapes.unfinished(literal)]
+        literal = data[pos : percent if percent >= 0 else len(data)]
+        if literal:
+            parts += [Spec("", "", None, message, _WARNING) for message in escapes.unfinished(literal)]
             parts.append(escapes.format(literal, plain))
         if percent < 0:
             break
@@ -73,8 +75,8 @@ def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
             parts.append(b"%")
             pos = percent + 2
             continue
-        match = _SPEC.match(data, percent, percent + LARGE)
-        if match is None or (match.end() in (len(data), percent + LARGE) and match[5] in _UNFINISHED):
+        match = _SPEC.match(data, percent)
+        if match is None or (match.end() == len(data) and match[5] in _UNFINISHED):
             # The text of what is not finished stands where a time format would.
             parts.append(Spec("", "", None, decode(data[percent:]), ""))
             break
@@ -99,26 +101,8 @@ def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
     return tuple(parts)
 
 
-def _literals(data: bytes, pos: int, stop: int) -> Iterator[bytes]:
-    """What stands between two conversions, in parts that no escape goes across."""
-    while pos < stop:
-        checkpoint()
-        end = min(pos + LARGE, stop)
-        escape = data.rfind(b"\\", max(end - _LONGEST_ESCAPE, pos), end) if end < stop else -1
-        while escape > pos and data[escape - 1] == _BACKSLASH:
-            escape -= 1
-        end = escape if escape > pos else end
-        yield data[pos:end]
-        pos = end
-
-
-_BACKSLASH: Final = ord("\\")
-_LONGEST_ESCAPE: Final = 10
-"""`\\U0001f600`."""
-
-
 class _Bad(Exception):
-    """A format that cannot go on, and what is to be said of it, in parts that may be very long."""
+    """A format that ends the output, with its message."""
 
 
 class _Printer:
@@ -128,15 +112,13 @@ class _Printer:
         self.sh, self.arguments, self.used = sh, arguments, used
         self.status = 0
         self.size = 0
-        self.begun = 0
-        """What had been printed when the format was last begun with."""
-        self.stopped = False
-        """The format asked for an end before the arguments were used up."""
+        self.format_start = 0
+        """Bytes that were printed before this use of the format."""
         self.out: list[bytes] = []
         self.direct = False
         """Whether complaints find on the way out what was printed before them: all lines that are complete."""
 
-    def complain(self, *message: str) -> None:
+    def complain(self, message: str) -> None:
         if self.direct and self.out:
             lines, newline, rest = b"".join(self.out).rpartition(b"\n")
             description = self.sh.fds.get(1)
@@ -146,7 +128,7 @@ class _Printer:
                     self.out = [rest]
                 except OSError:
                     self.direct = False  # whoever writes the rest finds out as well
-        self.sh.complain("printf: ", *message)
+        self.sh.complain(f"printf: {message}")
 
     def next(self) -> str | None:
         if self.used < len(self.arguments):
@@ -187,7 +169,7 @@ class _Printer:
             self._wrong(text)
         low, high = (-(1 << 64) + 1, (1 << 64) - 1) if unsigned else (-(1 << 63), (1 << 63) - 1)
         if not low <= value <= high:
-            self.complain("warning: ", text, ": Numerical result out of range")
+            self.complain(f"warning: {text}: Numerical result out of range")
             return high if unsigned or value > 0 else low
         return value
 
@@ -208,12 +190,12 @@ class _Printer:
             self._wrong(text)
         value, out_of_range = float_format.parse(match[0].strip())
         if out_of_range:
-            self.complain("warning: ", text, ": Numerical result out of range")
+            self.complain(f"warning: {text}: Numerical result out of range")
         return value
 
     def _wrong(self, text: str) -> None:
         base = "octal " if text[:1] == "0" and text[1:2].isdigit() else "hex " if text.startswith("0x") else ""
-        self.complain(text, f": invalid {base}number")
+        self.complain(f"{text}: invalid {base}number")
         self.status = 1
 
     # ----------------------------------------------------------------------------------------- conversions
@@ -270,13 +252,13 @@ class _Printer:
         if spec.kind == "n":
             name = self.next()
             if name and not is_name(name):
-                raise _Bad("`", name, "': not a valid identifier")
+                raise _Bad(f"`{name}': not a valid identifier")
             if name:
                 try:
-                    self.sh.variables.set(name, str(self.size - self.begun))
+                    self.sh.variables.set(name, str(self.size - self.format_start))
                 except Readonly as error:
                     self.sh.complain(error.message)
-        elif spec.kind == "told":
+        elif spec.kind == _WARNING:
             self.complain(spec.time or "")
         elif spec.kind == "(":
             self.complain(f"warning: `{spec.time}': invalid time format specification")
@@ -284,32 +266,12 @@ class _Printer:
         elif spec.kind:
             raise _Bad(f"`{spec.kind}': invalid format character")
         else:
-            raise _Bad("`", spec.time or "%", "': missing format character")
+            raise _Bad(f"`{spec.time or '%'}': missing format character")
 
     def _text(self, data: bytes, flags: str, width: int, precision: int | None) -> None:
         if precision is not None:
             data = data[:precision]
-        missing = width - len(data)
-        if missing > LARGE:
-            self._padded(data, missing, flags)
-            return
-        if missing > 0:
-            data = data.ljust(width) if "-" in flags else data.rjust(width)
-        self.emit(data)
-
-    def _padded(self, data: bytes, missing: int, flags: str) -> None:
-        if "-" in flags:
-            self.emit(data)
-        self._repeat(b" ", missing)
-        if "-" not in flags:
-            self.emit(data)
-
-    def _repeat(self, char: bytes, count: int) -> None:
-        """A character very often, in blocks of which there is one only."""
-        block = char * LARGE
-        for _ in range(count // LARGE):
-            self.emit(block)
-        self.emit(block[: count % LARGE])
+        self.emit(data.ljust(width) if "-" in flags else data.rjust(width))
 
     def _integer(self, value: int, kind: str, flags: str, width: int, precision: int | None) -> None:
         sign = ""
@@ -330,20 +292,7 @@ class _Printer:
                 sign = "0" + kind
         if "0" in flags and "-" not in flags and precision is None:
             zeros = max(0, width - len(sign) - len(digits))
-        if zeros > LARGE:
-            self._long_integer(encode(sign), zeros, encode(digits), flags, width)
-        else:
-            self._text(encode(sign + "0" * zeros + digits), flags, width, None)
-
-    def _long_integer(self, sign: bytes, zeros: int, digits: bytes, flags: str, width: int) -> None:
-        missing = max(0, width - len(sign) - zeros - len(digits))
-        if "-" not in flags:
-            self._repeat(b" ", missing)
-        self.emit(sign)
-        self._repeat(b"0", zeros)
-        self.emit(digits)
-        if "-" in flags:
-            self._repeat(b" ", missing)
+        self._text(encode(sign + "0" * zeros + digits), flags, width, None)
 
     def _real(self, value: Decimal, kind: str, flags: str, width: int, precision: int | None) -> None:
         from ramet.shell.interp.builtins import float_format
@@ -408,8 +357,6 @@ def printf(sh: ShellState, argv: list[str]) -> Result:
             return bad_option(sh, "printf", "-v", "option requires an argument")
         named = word[2:] or (argv[i + 1] if i + 1 < len(argv) else "")
         i += 1 if word[2:] else 2
-        if len(named) > LARGE:
-            return drive(_print_there(sh, argv, i, named))
         target = split_subscript(named)
         if not is_name(target[0]) or target[1] == "":
             sh.complain(f"printf: `{named}': not a valid identifier")
@@ -417,101 +364,31 @@ def printf(sh: ShellState, argv: list[str]) -> Result:
     if i >= len(argv):
         sh.err("printf: usage: printf [-v var] format [arguments]\n")
         return 2
-    return _printed(sh, argv, i, target)
-
-
-async def _print_there(sh: ShellState, argv: list[str], i: int, named: str) -> int:
-    """`printf -v` with a very long subscript, or what is no name at all; other options are none behind it."""
-    target = await offload(sh.budget, lambda: split_subscript(named))
-    if not is_name(target[0]) or target[1] == "":
-        return await refused_patiently(sh, ("printf: `", named, "': not a valid identifier"), 2)
-    i += i < len(argv) and argv[i] == "--"
-    if i >= len(argv):
-        sh.err("printf: usage: printf [-v var] format [arguments]\n")
-        return 2
-    printed = _printed(sh, argv, i, target)
-    return printed if isinstance(printed, int) else await printed
-
-
-def _printed(sh: ShellState, argv: list[str], i: int, target: _Target | None) -> Result:
-    """All that follows the options."""
     given = argv[i]
     plain = "\\" in given and ("\\u" in given or "\\U" in given) and bytewise(sh)
     printer = _Printer(sh, argv, i + 1)
-    if len(given) > LARGE:
-        return drive(_print_long(printer, str(given), plain, target))
-    parts = _parse(given, plain)
-    if len(printer.arguments) > _MANY and target is None:
-        return drive(_print_many(printer, parts))
-    if len(printer.arguments) > _MANY or sum(map(len, printer.arguments)) > LARGE:
-        return drive(_print_aside(printer, parts, target))
+    if len(argv) > BATCH or sum(map(len, argv)) > LARGE:
+        return drive(_print_large(printer, str(given), plain, target))
     printer.direct = target is None
-    try:
-        _run(printer, parts)
-    except _Bad as bad:
-        printer.complain(*bad.args)
-        printer.status = 1
+    _run(printer, _parse(given, plain))
     return _finish(printer, target)
 
 
-async def _print_long(printer: _Printer, given: str, plain: bool, target: _Target | None) -> int:
-    """The same with a very long format, which is not kept in mind."""
-    parts = await offload(printer.sh.budget, partial(_parse.__wrapped__, given, plain))
-    return await _print_aside(printer, parts, target)
-
-
-async def _print_aside(printer: _Printer, parts: tuple[bytes | Spec, ...], target: _Target | None) -> int:
-    """The same with very much to convert."""
-
-    def work() -> None:
-        while True:
-            checkpoint()
-            upto = printer.used + _MANY
-            start = len(printer.out)
-            _run(printer, parts, upto)
-            printer.out[start:] = [b"".join(printer.out[start:])]
-            if upto >= len(printer.arguments) or printer.stopped:
-                return
-
-    try:
-        await offload(printer.sh.budget, work)
-    except _Bad as bad:
-        printer.status = await refused_patiently(printer.sh, ("printf: ", *bad.args))
-    return await _finish_long(printer, target)
+async def _print_large(printer: _Printer, given: str, plain: bool, target: _Target | None) -> int:
+    """Convert large or many arguments in a thread."""
+    parse = _parse if len(given) <= SMALL else _parse.__wrapped__  # the cache keeps no large formats
+    await offload(printer.sh.budget, lambda: _run(printer, parse(given, plain)))
+    written = _finish(printer, target)
+    return written if isinstance(written, int) else await written
 
 
 def _finish(printer: _Printer, target: _Target | None) -> Result:
     """Write what was printed, or store it."""
-    if printer.size > LARGE:
-        return drive(_finish_long(printer, target))
     data = b"".join(printer.out)
     if target is not None:
         return _stored(printer, target, decode(data.partition(b"\0")[0]))
     written = printer.sh.out(data, "printf")
     return written if not printer.status else printer.status
-
-
-async def _finish_long(printer: _Printer, target: _Target | None) -> int:
-    """The same with very much, in blocks between which others run."""
-    sh = printer.sh
-    if target is not None:
-        return _stored(printer, target, await offload(sh.budget, lambda: "".join(decoded_blocks(_until_nul(printer)))))
-    for block in printer.out:
-        for start in range(0, len(block), LARGE):
-            written = sh.out(block[start : start + LARGE], "printf")
-            if written if isinstance(written, int) else await written:
-                return printer.status or 1
-            await sh.budget.yield_turn()
-    return printer.status
-
-
-def _until_nul(printer: _Printer) -> Iterator[bytes]:
-    for whole in printer.out:
-        for start in range(0, len(whole), LARGE):
-            block, nul, _ = whole[start : start + LARGE].partition(b"\0")
-            yield block
-            if nul:
-                return
 
 
 def _stored(printer: _Printer, target: _Target, text: str) -> int:
@@ -533,48 +410,23 @@ def _stored(printer: _Printer, target: _Target, text: str) -> int:
     return printer.status
 
 
-_MANY: Final = 1024
-
-
-async def _print_many(printer: _Printer, parts: tuple[bytes | Spec, ...]) -> int:
-    """`printf` with very many arguments: written in blocks between which others run."""
-    sh = printer.sh
-    upto = 0
-    while upto < len(printer.arguments):
-        upto = printer.used + _MANY
-        try:
-            _run(printer, parts, upto)
-        except _Bad as bad:
-            printer.status = await refused_patiently(sh, ("printf: ", *bad.args))
-            upto = len(printer.arguments)
-        written = sh.out(b"".join(printer.out), "printf")
-        written = written if isinstance(written, int) else await written
-        if written:
-            return written
-        printer.out.clear()
-        printer.size = 0
-        if printer.stopped:
-            break
-        await sh.budget.yield_turn()
-    return printer.status
-
-
-def _run(printer: _Printer, parts: tuple[bytes | Spec, ...], upto: int | None = None) -> None:
-    """Applies the format until the arguments are used up, or so many of them."""
-    end = len(printer.arguments) if upto is None else min(upto, len(printer.arguments))
-    while True:
-        before = printer.used
-        printer.begun = printer.size
-        for part in parts:
-            if isinstance(part, bytes):
-                printer.emit(part)
-            elif not printer.convert(part):
-                printer.stopped = True
+def _run(printer: _Printer, parts: tuple[bytes | Spec, ...]) -> None:
+    """Apply the format until the arguments are used up."""
+    try:
+        while True:
+            checkpoint()
+            before = printer.used
+            printer.format_start = printer.size
+            for part in parts:
+                if isinstance(part, bytes):
+                    printer.emit(part)
+                elif not printer.convert(part):
+                    return
+            if printer.used >= len(printer.arguments) or printer.used == before:
                 return
-        if printer.used == before:
-            printer.stopped = True
-        if printer.used >= end or printer.used == before:
-            return
+    except _Bad as bad:
+        printer.complain(str(bad))
+        printer.status = 1
 
 
 TABLE: Final[dict[str, Builtin]] = {"printf": printf}

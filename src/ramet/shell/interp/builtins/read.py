@@ -5,27 +5,24 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from typing import Final
 
 from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.sizes import BATCH, LARGE, SMALL
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
-from ramet.shell.expand.long_text import decoded_blocks, has_any, search
 from ramet.shell.expand.size_check import within
 from ramet.shell.expand.values import Assoc
-from ramet.shell.expand.word.fields import delimiters, split_plain, words_between
+from ramet.shell.expand.word.fields import delimiters, words_between
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.run.assign import put
-from ramet.shell.interp.run.batches import MANY, plain, refuse, refused_patiently
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.scopes import split_subscript
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
@@ -51,8 +48,8 @@ class _Read:
     """The place of the first name, after the first of all, that is none: those before it get their values."""
 
 
-def _options(sh: ShellState, argv: list[str]) -> _Read | Result:
-    """What the words ask for; a status when they are wrong, or so long that all of it takes its time."""
+def _options(sh: ShellState, argv: list[str]) -> _Read | int:
+    """Parse the words; a status when they are wrong."""
     if len(argv) <= _FEW and sum(map(len, argv)) <= _SHORT:
         usual = _usual(tuple(argv))
         if usual is not None:
@@ -62,34 +59,19 @@ def _options(sh: ShellState, argv: list[str]) -> _Read | Result:
     for letter, value in letters:
         problem = _option(request, letter, value)
         if not problem and letter == "u" and request.fd not in sh.fds:
-            problem = (value, ": invalid file descriptor: Bad file descriptor")
+            problem = f"{value}: invalid file descriptor: Bad file descriptor"
         if problem:
-            return refuse(sh, "read: ", *problem)
+            return sh.error(f"read: {problem}")
     if wrong is not None:
         return bad_option(sh, argv[0], *wrong)
-    request.names = argv[operands:]
-    if len(request.names) <= MANY:
-        request.names = [str(name) for name in request.names]
-        if sum(map(len, request.names)) + len(request.array or "") > LARGE:
-            return drive(_read_long(sh, request))
-        for place, name in enumerate(request.names):
-            if _misnamed(name):
-                if not place:
-                    return refuse(sh, *_no_name(name))
-                request.wrong = place
-                break
-    return request
-
-
-async def _read_long(sh: ShellState, request: _Read) -> int:
-    """The same with a name that is very long, perhaps that of an element."""
+    request.names = [str(name) for name in argv[operands:]]
     for place, name in enumerate(request.names):
-        if await offload(sh.budget, partial(_misnamed, name)) if len(name) > LARGE else _misnamed(name):
+        if _misnamed(name):
             if not place:
-                return await refused_patiently(sh, _no_name(name))
+                return sh.error(_no_name(name))
             request.wrong = place
             break
-    return await _read(sh, request, sh.reader(request.fd))
+    return request
 
 
 _FEW: Final = 8
@@ -107,16 +89,16 @@ def _usual(argv: tuple[str, ...]) -> _Read | None:
     return None if any(map(_misnamed, request.names)) else request
 
 
-def _no_name(name: str) -> tuple[str, ...]:
-    return "read: `", name, "': not a valid identifier"
+def _no_name(name: str) -> str:
+    return f"read: `{name}': not a valid identifier"
 
 
 def _misnamed(name: str) -> bool:
     return not is_name(name) and (not is_name(split_subscript(name)[0]) or name.endswith("[]"))
 
 
-def _option(request: _Read, letter: str, value: str) -> tuple[str, ...]:
-    """Takes an option; what is wrong with it, if anything."""
+def _option(request: _Read, letter: str, value: str) -> str:
+    """Take an option; return what is wrong with it, if anything."""
     if letter == "r":
         request.raw = True
     elif letter == "a":
@@ -125,19 +107,19 @@ def _option(request: _Read, letter: str, value: str) -> tuple[str, ...]:
         request.delim = encode(value[:1])[:1] or b"\0"
     elif letter in "nN":
         if not is_number(value):
-            return value, ": invalid number"
+            return f"{value}: invalid number"
         request.count, request.exact = int(value), letter == "N"
     elif letter == "p":
         request.prompt = value
     elif letter == "t":
         request.timeout = _seconds(value)
         if request.timeout < 0:
-            return value, ": invalid timeout specification"
+            return f"{value}: invalid timeout specification"
     elif letter == "u":
         if not is_number(value):
-            return value, ": invalid file descriptor specification"
+            return f"{value}: invalid file descriptor specification"
         request.fd = int(value)
-    return ()
+    return ""
 
 
 def _seconds(value: str) -> float:
@@ -153,9 +135,7 @@ def read(sh: ShellState, argv: list[str]) -> Result:
     if not isinstance(request, _Read):
         return request
     reader = sh.reader(request.fd)
-    if len(request.names) > MANY:
-        return drive(_read_many(sh, request, reader))
-    if request.count is None and request.timeout is None:
+    if request.count is None and request.timeout is None and len(request.names) <= BATCH:
         # The usual case: the line is there already and has no escapes.
         try:
             line = reader.readline_now(request.delim)
@@ -166,22 +146,12 @@ def read(sh: ShellState, argv: list[str]) -> Result:
             text = line[:-1] if complete else line
             return _assign(sh, request, text, (), 0 if complete else 1)
         if line is not None:
-            if len(line) <= _SPAN:
+            if len(line) <= LARGE:
                 taken = _Taken(request.delim)
                 if taken.add(line) is not None:  # else it goes on
                     return _assign(sh, request, taken.out, taken.escaped, 0)
             reader.unread(line)
     return drive(_read(sh, request, reader))
-
-
-async def _read_many(sh: ShellState, request: _Read, reader: Reader) -> int:
-    """A line for so many variables that even their names take a while."""
-    request.names = await plain(sh, request.names, 0)
-    for name in request.names:
-        await sh.budget.yield_turn()
-        if _misnamed(name):
-            return await refused_patiently(sh, _no_name(name))
-    return await _read(sh, request, reader)
 
 
 async def _read(sh: ShellState, request: _Read, reader: Reader) -> int:
@@ -200,11 +170,8 @@ async def _read(sh: ShellState, request: _Read, reader: Reader) -> int:
     except OSError as error:
         return sh.error(f"read: read error: {request.fd}: {reason(error)}")
     status = TIMED_OUT if source.expired else 0 if complete else 1
-    if len(request.names) > MANY and request.array is None:
-        return await _assign_many(sh, request, data, escaped, status)
-    names = sum(map(len, request.names)) + len(request.array or "")
-    if isinstance(data, list) or len(data) > LARGE or names > LARGE:
-        return await offload(sh.budget, lambda: _assign(sh, request, data, escaped, status))
+    if len(data) > LARGE or len(request.names) > BATCH:
+        return await offload(sh.budget, partial(_assign, sh, request, data, escaped, status))
     return _assign(sh, request, data, escaped, status)
 
 
@@ -216,12 +183,7 @@ class _Source:
         self.deadline = None if timeout is None else time.monotonic() + timeout
         self.expired = False
 
-    def hold(self, size: int) -> None:
-        """Say that so much is taken of a line whose end has not come."""
-        within(self.sh, size)
-
     async def block(self) -> bytes:
-        await self.sh.budget.yield_turn()
         if self.deadline is None:
             return await self.reader.read()
         left = self.deadline - time.monotonic()
@@ -246,21 +208,12 @@ async def _line(source: _Source, request: _Read) -> tuple[_Data, Sequence[int], 
                 taken.out += block[:end]
                 return taken.result(True)
             taken.out += block
-            taken.lay_down()
-            source.hold(taken.size())
-            continue
-        for start in range(0, len(block), _SPAN):
-            rest = taken.add(block[start : start + _SPAN])
-            if rest is not None:
-                source.reader.unread(rest + block[start + _SPAN :])
-                return taken.result(True)
-            taken.lay_down()
-            source.hold(taken.size())
-            await source.sh.budget.yield_turn()
+        elif (rest := taken.add(block)) is not None:
+            source.reader.unread(rest)
+            return taken.result(True)
+        within(source.sh, len(taken.out))
 
 
-_SPAN: Final = 1 << 13
-"""Bytes that are looked at one by one before others may want to run."""
 _BACKSLASH: Final = 0x5C
 
 
@@ -275,30 +228,16 @@ class _Taken:
 
     def __init__(self, delim: bytes) -> None:
         self.out = bytearray()
-        self.before: list[bytearray] = []
-        """What comes before it."""
-        self.behind = 0
-        """The size of that."""
-        self.escaped = array("q")  # there may be millions, and they go at once
+        self.escaped: list[int] = []
         self.pending = False  # a backslash waits for its character
         self._special = _special(delim)
 
     def result(self, complete: bool) -> tuple[_Data, Sequence[int], bool]:
-        return [*self.before, self.out] if self.before else self.out, self.escaped, complete
-
-    def size(self) -> int:
-        return self.behind + len(self.out)
-
-    def lay_down(self) -> None:
-        """Begin anew where there is much: one that grows further would be copied."""
-        if len(self.out) > _MUCH:
-            self.before.append(self.out)
-            self.behind += len(self.out)
-            self.out = bytearray()
+        return self.out, self.escaped, complete
 
     def escape(self, byte: int) -> None:
         if byte != 0x0A:  # a line that goes on
-            self.escaped.append(self.behind + len(self.out))
+            self.escaped.append(len(self.out))
             self.out.append(byte)
 
     def add(self, part: bytes) -> bytes | None:
@@ -336,11 +275,10 @@ async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[
             block, place = await source.block(), 0
             if not block:
                 return taken.result(False)
-        plain, count = (b"", 0) if pending else _plain_characters(block[place : place + _SPAN], left, find, by_bytes)
+        plain, count = (b"", 0) if pending else _plain_characters(block[place : place + SMALL], left, find, by_bytes)
         if count:
             await source.sh.budget.yield_turn()
             taken.out += plain
-            taken.lay_down()
             place += len(plain)
             left -= count
         else:
@@ -359,7 +297,7 @@ async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[
                 pending = False
                 if char == b"\n":
                     continue
-                taken.escaped.append(taken.size())
+                taken.escaped.append(len(taken.out))
             elif char == b"\\" and not request.raw:
                 pending = True
                 continue
@@ -407,26 +345,15 @@ def _plain_characters(
     return text.encode(), len(text)
 
 
-_Data = bytes | bytearray | list[bytearray]
-"""What was read; very much of it in parts."""
-_MUCH: Final = 1 << 20
+_Data = bytes | bytearray
 
 
 def _text(data: _Data, escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
     """What was read as text, with the places of escaped characters."""
-    if isinstance(data, list):
-        return _long_text(data, escaped)
     if b"\0" in data:
         return decode(bytes(data).replace(b"\0", b"")), ()
     text = decode(bytes(data))
     return text, _as_characters(data, escaped) if escaped and not text.isascii() else escaped
-
-
-def _long_text(data: list[bytearray], escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
-    if any(b"\0" in part for part in data):
-        return "".join(decoded_blocks(bytes(part).replace(b"\0", b"") for part in data)), ()
-    text = "".join(decoded_blocks(map(bytes, data)))
-    return text, _as_characters(b"".join(data), escaped) if escaped and not text.isascii() else escaped
 
 
 def _assign(sh: ShellState, request: _Read, data: _Data, escaped: Sequence[int], status: int) -> int:
@@ -439,14 +366,14 @@ def _assign(sh: ShellState, request: _Read, data: _Data, escaped: Sequence[int],
     if request.wrong:
         failed = _put(sh, request.names[: request.wrong], values[: request.wrong])
         if not failed:
-            sh.complain(*_no_name(request.names[request.wrong]))
+            sh.complain(_no_name(request.names[request.wrong]))
         return 1
     return _put(sh, request.names, values) or status
 
 
 def _put_list(sh: ShellState, target: str, text: str, escaped: Sequence[int]) -> int:
     if not is_name(target):
-        sh.complain(*_no_name(target))
+        sh.complain(_no_name(target))
         return 1
     name, _ = sh.variables.follow(target)
     if type(sh.vars.get(name)) is Assoc:
@@ -476,8 +403,8 @@ def _failed(sh: ShellState, error: ShellError) -> int:
     if isinstance(error, BadSubscript | Fatal):
         raise error
     if isinstance(error, BadNumber):
-        raise BadNumber(("read: ", *error.parts)) from None
-    sh.complain(*error.parts)
+        raise BadNumber(f"read: {error.message}") from None
+    sh.complain(error.message)
     return 1
 
 
@@ -486,19 +413,9 @@ def _values(sh: ShellState, request: _Read, text: str, escaped: Sequence[int]) -
     return [text, *[""] * (count - 1)] if request.exact else split_some(text, sh.ifs, count, set(escaped))
 
 
-async def _assign_many(sh: ShellState, request: _Read, data: _Data, escaped: Sequence[int], status: int) -> int:
-    """The same for very many variables: a row of them at a time."""
-    values = await offload(sh.budget, lambda: _values(sh, request, *_text(data, escaped)))
-    for start in range(0, len(values), MANY):
-        if failed := _put(sh, request.names[start : start + MANY], values[start : start + MANY]):
-            return failed
-        await sh.budget.yield_turn()
-    return status
-
-
 def _as_characters(data: bytes | bytearray, places: Sequence[int]) -> Sequence[int]:
     """Places of bytes as those of the characters that begin there."""
-    found = array("q")
+    found: list[int] = []
     before = count = 0
     for place in places:
         count += len(decode(bytes(data[before:place])))
@@ -527,16 +444,20 @@ class _Cutter:
         start = self.pos
         return self.text[start : self.next_end()]
 
+    def _separator(self, start: int) -> int:
+        found = self.any.search(self.text, start)
+        return len(self.text) if found is None else found.start()
+
     def next_end(self) -> int:
         """Where the next field ends; what comes after its separator is next then."""
         text, start, escaped = self.text, self.pos, self.escaped
-        end = search(self.any, text, start)
+        end = self._separator(start)
         if not escaped:
             match = self.delimiter.match(text, end)
             self.pos = end if match is None else match.end()
             return end
         while end in escaped:
-            end = search(self.any, text, end + 1)
+            end = self._separator(end + 1)
         self.pos = end
         self.skip_white()
         if self.pos < len(text) and text[self.pos] in self.other and self.pos not in escaped:
@@ -553,9 +474,7 @@ def split_some(text: str, ifs: str, count: int, escaped: set[int]) -> list[str]:
     """Fields for `count` names; the last one takes the rest."""
     if not ifs:
         return [text, *[""] * (count - 1)]
-    if len(text) > LARGE and not has_any(text, ifs):
-        return [text, *[""] * (count - 1)]  # which a pattern would be slow to see
-    if not escaped and not ifs.strip(_WHITE) and len(text) <= LARGE:
+    if not escaped and not ifs.strip(_WHITE):
         # Only white space separates, as nearly always.
         found = delimiters(ifs)[0].split(text.lstrip(ifs), count - 1) if count > 1 else [text.lstrip(ifs)]
         found[-1] = found[-1].rstrip(ifs)
@@ -580,8 +499,8 @@ def split_all(text: str, ifs: str, escaped: set[int]) -> list[str]:
     if not ifs:
         return [text] if text else []
     if not escaped and not ifs.strip(_WHITE):
-        return words_between(ifs)(text) if len(text) < LARGE else split_plain(text, ifs)
-    if not escaped and len(text) <= LARGE:
+        return words_between(ifs)(text)
+    if not escaped:
         pattern, white, _ = delimiters(ifs)
         parts = pattern.split(text.lstrip(white) if white else text)
         return parts if parts[-1] else parts[:-1]

@@ -5,11 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
-from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
-from ramet.shell.expand.arith.numerals import among
 from ramet.shell.interp.builtins.variable_list import write_settings
-from ramet.shell.interp.run.batches import MANY, each, plain, refuse, then, write_lines
+from ramet.shell.interp.run.batches import each, then, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.assignment_hooks import COMPATIBLE, switch_compatibility
 from ramet.shell.interp.state.options import LETTERS, OPTIONS, SHOPTS
@@ -19,18 +17,8 @@ from ramet.shell.interp.state.shell_state import Builtin, ShellState
 def _set_params(sh: ShellState, argv: list[str], start: int) -> Result:
     if sh.frames:
         sh.frames[-1].replaced = True
-    if len(argv) > _MANY:
-        return drive(_set_many(sh, argv, start))
-    sh.params = [str(found) for found in argv[start:]]
+    sh.params = [str(word) for word in argv[start:]]
     return 0
-
-
-async def _set_many(sh: ShellState, argv: list[str], start: int) -> int:
-    sh.params = await plain(sh, argv, start)
-    return 0
-
-
-_MANY: Final = 10_000
 
 
 def set_(sh: ShellState, argv: list[str]) -> Result:
@@ -75,8 +63,8 @@ def _apply(sh: ShellState, argv: list[str], shown: list[str]) -> Result:
                     continue
                 name = argv[i]
                 i += 1
-                if not among(name, OPTIONS):
-                    return refuse(sh, "set: ", name, ": invalid option name", status=2)
+                if name not in OPTIONS:
+                    return sh.error(f"set: {name}: invalid option name", 2)
                 sh.set_option(name, on)
             elif letter in LETTERS:
                 sh.set_option(LETTERS[letter], on)
@@ -154,12 +142,12 @@ def shopt(sh: ShellState, argv: list[str]) -> Result:
 
 
 def _unknown(sh: ShellState, name: str, options: bool) -> Result:
-    return refuse(sh, "shopt: ", name, f": invalid {'option name' if options else 'shell option name'}")
+    return sh.error(f"shopt: {name}: invalid {'option name' if options else 'shell option name'}")
 
 
 def _switched(sh: ShellState, names: list[str], on: bool, options: bool) -> Result:
     def switch(name: str) -> Result:
-        if not among(name, OPTIONS if options else SHOPTS):
+        if name not in (OPTIONS if options else SHOPTS):
             return _unknown(sh, name, options)
         if options:
             sh.set_option(name, on)
@@ -183,11 +171,6 @@ def _listed(sh: ShellState, names: list[str], on: bool | None, options: bool, qu
     """Options and whether they are on; a failure when one that was asked for is off."""
     enabled, known = (sh.options, OPTIONS) if options else (sh.shopts, SHOPTS)
     status = 0
-
-    if len(names) == 1 and len(names[0]) > LARGE:
-        return _unknown(sh, names[0], options)  # nothing is called so
-    if len(names) > MANY or any(len(name) > LARGE for name in names):
-        return each(sh, names, lambda name: _listed(sh, [name], on, options, quiet, reusable))
 
     def line(name: str) -> str:
         nonlocal status

@@ -11,7 +11,6 @@ from ramet.concurrency.recursion import HOP
 from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_number
 from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
-from ramet.shell.interp.run.batches import refuse, refused_patiently
 from ramet.shell.interp.run.conditions import (
     FILE_PAIRS,
     FILE_TESTS,
@@ -216,7 +215,7 @@ def test(sh: ShellState, argv: list[str]) -> Result:
     try:
         found = _decide(sh, args, "]" if name == "[" else "")
     except Usage as error:
-        return refuse(sh, f"{name}: ", *error.args, status=2)
+        return sh.error("".join((f"{name}: ", *error.args)), 2)
     if isinstance(found, bool):
         return 0 if found else 1
     return drive(_later(sh, name, found))
@@ -226,7 +225,7 @@ async def _later(sh: ShellState, name: str, found: Awaitable[Any]) -> int:
     try:
         return 0 if await found else 1
     except Usage as error:
-        return await refused_patiently(sh, (f"{name}: ", *error.args), 2)
+        return sh.error("".join((f"{name}: ", *error.args)), 2)
 
 
 TABLE: Final[dict[str, Builtin]] = {"test": test, "[": test}

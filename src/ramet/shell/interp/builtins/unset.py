@@ -7,7 +7,7 @@ from typing import Final
 
 from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import LARGE
-from ramet.shell.expand.arith.numerals import LONGEST_NAME, among, is_name
+from ramet.shell.expand.arith.numerals import LONGEST_NAME, is_name
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.expand.values import READONLY, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp.builtins.usage import flags_of
@@ -53,7 +53,7 @@ def _unset_all(sh: ShellState, words: list[str], functions: bool, variables: boo
         except (BadSubscript, Fatal):
             raise
         except ShellError as error:
-            sh.complain("unset: ", *error.parts)
+            sh.complain("".join(("unset: ", *error.parts)))
             status = 1
     return status
 
@@ -72,7 +72,7 @@ def _unset_one(sh: ShellState, word: str, functions: bool, variables: bool, refe
     if not is_name(name):
         if not variables:
             return _unset_function(sh, word)
-        sh.complain("unset: `", word, "': not a valid identifier")
+        sh.complain(f"unset: `{word}': not a valid identifier")
         return 1
     if references:
         store.writable(name)
@@ -91,13 +91,13 @@ def _unset_one(sh: ShellState, word: str, functions: bool, variables: bool, refe
         store.unset(name)
         if name in NOTICED:
             NOTICED[name](sh, None)
-    elif not variables and among(word, sh.functions):
+    elif not variables and word in sh.functions:
         return _unset_function(sh, word)
     return 0
 
 
 def _unset_function(sh: ShellState, name: str) -> int:
-    if len(name) > LONGEST_NAME and not among(name, sh.functions):
+    if len(name) > LONGEST_NAME and name not in sh.functions:
         return 0
     if function_table.flags(sh, name) & READONLY:
         return sh.error(f"unset: {name}: cannot unset: readonly function")
@@ -132,7 +132,7 @@ def _unset_element(sh: ShellState, name: str, subscript: str) -> int:
     if isinstance(value, Assoc):
         key = subscript if "assoc_expand_once" in sh.shopts else sh.expand_key(subscript)
         if not key:
-            sh.complain("unset: [", subscript, "]: bad array subscript")
+            sh.complain(f"unset: [{subscript}]: bad array subscript")
             return 1
         store.unset_item(name, key)
     else:

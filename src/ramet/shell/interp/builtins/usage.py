@@ -10,9 +10,8 @@ from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_signed
-from ramet.shell.expand.long_text import has_any
 from ramet.shell.expand.pattern.matcher import compile_pattern
-from ramet.shell.interp.run.batches import refuse, refused_patiently, then
+from ramet.shell.interp.run.batches import then
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
@@ -139,7 +138,7 @@ def bad_option(sh: ShellState, name: str, option: str, why: str = "invalid optio
 
 def misused(sh: ShellState, name: str, word: str, why: str) -> Result:
     """The same for a word of any length."""
-    return then(refuse(sh, f"{name}: ", word, f": {why}"), lambda _: usage(sh, name))
+    return then(sh.error(f"{name}: {word}: {why}"), lambda _: usage(sh, name))
 
 
 class Options(NamedTuple):
@@ -267,7 +266,7 @@ async def _helped(sh: ShellState, flags: str, words: list[str]) -> int:
     if status:
         last = words[-1]
         message = ("help: no help topics match `", last, "'.  Try `help help' or `man -k ", last, "' or `info ", last)
-        return await refused_patiently(sh, (*message, "'."))
+        return sh.error("".join((*message, "'.")))
     return 0
 
 
@@ -276,7 +275,7 @@ _LONGEST: Final = 4096
 
 
 def _is_pattern(word: str) -> bool:
-    return has_any(word, "*?") or (begin := word.find("[")) >= 0 <= word.find("]", begin)
+    return "*" in word or "?" in word or (begin := word.find("[")) >= 0 <= word.find("]", begin)
 
 
 def _topics(word: str) -> list[str]:

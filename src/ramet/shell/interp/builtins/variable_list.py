@@ -8,14 +8,14 @@ from itertools import chain
 from typing import Final
 
 from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.sizes import BATCH, LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
+from ramet.shell.expand.arith.numerals import LONGEST_NAME
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.expand.word import transform
-from ramet.shell.interp.run.batches import MANY, in_order, refused_patiently, turn
+from ramet.shell.interp.run.batches import turn
 from ramet.shell.interp.state.function_table import write_functions
 from ramet.shell.interp.state.shell_state import ShellState
 
@@ -61,7 +61,7 @@ def declaration_line(sh: ShellState, name: str) -> str | None:
     store = sh.variables
     if name == "_":
         return "declare -- _=" + quote.double(quote.as_locale(sh, str(sh.last_arg)))
-    if not among(name, store.values):
+    if name not in store.values:
         return None
     value = store.values[name]
     letters = transform.attribute_letters(store, name) or "-"
@@ -99,7 +99,7 @@ def setting_line(sh: ShellState, name: str) -> str | None:
 async def every_name(sh: ShellState) -> list[str]:
     """All variables in their order."""
     names = chain((name for name in sh.vars if "\0" not in name), () if "_" in sh.vars else ("_",))
-    return await in_order(names, len(sh.vars), sh.budget)
+    return sorted(names)
 
 
 async def write_settings(sh: ShellState, command: str, functions: bool = True) -> int:
@@ -108,7 +108,7 @@ async def write_settings(sh: ShellState, command: str, functions: bool = True) -
         return 1
     if not functions:
         return 0
-    names = await in_order(sh.functions, len(sh.functions), sh.budget)
+    names = sorted(sh.functions)
     return await write_functions(sh, names, command)
 
 
@@ -121,15 +121,15 @@ async def write_variables(
 ) -> int:
     """The lines of variables, however many and however large; `missing` says what is wrong with one that has none."""
     status = 0
-    for start in range(0, len(names), MANY):
+    for start in range(0, len(names), BATCH):
         lines: list[str] = []
         sh.pending_output = lines
-        for name in map(str, names[start : start + MANY]):
+        for name in map(str, names[start : start + BATCH]):
             show = partial(line_of, sh, name)
             large = is_large(sh, name)
             line = await offload(sh.budget, show) if large else show()
             if line is None:
-                status = status if missing is None else await refused_patiently(sh, missing(name))
+                status = status if missing is None else sh.error("".join(missing(name)))
             elif not large:
                 lines.append(line + "\n")
             else:

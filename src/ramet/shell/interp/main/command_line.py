@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.offload import offload_large
 from ramet.core.errors import fail, reason
-from ramet.core.paths import encode
-from ramet.shell.expand.long_text import script_text
+from ramet.core.paths import decode, encode
 from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.main import startup_files as startup
 from ramet.shell.interp.main.interactive import GREETING, Dialogue, prepare
@@ -21,7 +19,6 @@ from ramet.shell.interp.main.startup_files import Startup
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.descriptors import Description, share_all
 from ramet.shell.interp.process.process import Process
-from ramet.shell.interp.run.batches import MANY, plain, rows
 from ramet.shell.interp.run.external import search_path
 from ramet.shell.interp.run.maybe_async import drive
 from ramet.shell.interp.run.redirect import read_device
@@ -95,7 +92,7 @@ async def run_bash(shell: Shell, sh: ShellState, argv: list[str]) -> int:
 
 async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str]) -> int:
     as_sh = argv[0].rsplit("/", 1)[-1].lstrip("-") == "sh"
-    call = _options(sh, child, await plain(sh, argv, 0))
+    call = _options(sh, child, [str(word) for word in argv])
     if not isinstance(call, _Call):
         return call if isinstance(call, int) else await call
     rest = call.rest
@@ -120,8 +117,7 @@ async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str])
                 sh.err(f"{argv[0]}: error reading input file: {reason(error)}\n")
                 return 2
             data = b""  # A standard input that is closed has no script in it.
-        read = partial(ScriptInput, data, given.lasting)
-        source = read() if len(data) < LARGE else await offload(sh.budget, read)
+        source = await offload_large(sh.budget, len(data), partial(ScriptInput, data, given.lasting))
         text = source.text
         if call.reading or not rest:
             child.origin = "stdin"
@@ -199,10 +195,9 @@ async def _equip(shell: Shell, sh: ShellState, child: ShellState, argv: list[str
     starter = sh.parent if sh.single_command and sh.parent is not None else sh  # a shell of one command becomes it
     child.vars["PPID"] = str(starter.own_pid())
     await ready_exported(sh)
-    env = sh.environment() if len(sh.variables.attrs) <= MANY else await offload(sh.budget, sh.environment)
-    for given in rows(env.items()):
-        adopt_variables(child, given)
-        await sh.budget.yield_turn()
+    env = sh.environment()
+    adopt_variables(child, env.items())
+    await sh.budget.yield_turn()
     complete_environment(child, env)
     child.last_arg = argv[0] if "/" in argv[0] else f"/usr/bin/{argv[0]}"
     if "PWD" not in env:
@@ -212,9 +207,7 @@ async def _equip(shell: Shell, sh: ShellState, child: ShellState, argv: list[str
     child.fds = sh.fds  # to complain to, until it gets its own
     as_sh = argv[0].rsplit("/", 1)[-1] == "sh"
     if not as_sh:
-        for given in rows(env.items()):
-            await adopt_functions(child, given)
-            await sh.budget.yield_turn()
+        await adopt_functions(child, env.items())
     ignored = {name for name, action in sh.traps.items() if not action} | sh.background_ignored
     child.hard_ignored = frozenset(ignored - {"EXIT", *signals.PSEUDO})
     child.traps.update(dict.fromkeys(child.hard_ignored, ""))
@@ -347,7 +340,7 @@ async def _file(shell: Shell, sh: ShellState, called: str, name: str) -> str | i
         if b"\0" in data[:80].partition(b"\n")[0]:
             sh.err(f"{name}: {name}: cannot execute binary file\n")
             return 126
-        return without_open_end(await script_text(sh, data))
+        return without_open_end(await offload_large(sh.budget, len(data), partial(decode, data)))
     except IsADirectoryError as error:
         sh.err(f"{name}: {name}: {reason(error)}\n")
         return 126

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ramet.concurrency.bigtext import spanned
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.interp.process.descriptors import Description
@@ -44,11 +43,7 @@ class ScriptInput(Reader):
     def offer(self, left: int) -> None:
         """The script was read but for so many characters at its end."""
         chars = max(len(self.text) - left, self._chars)
-        read = chars - self._chars
-        if read == len(self.text) and len(self._data) == read:
-            self._place += read  # all of it, and every character a byte
-        else:
-            self._place += sum(len(encode(part)) for part in spanned(self.text, self._chars, chars))
+        self._place += len(encode(self.text[self._chars : chars]))
         self._chars = chars
         self._buffer, self._pos = self._data, self._place
 

@@ -20,7 +20,6 @@ from ramet.shell.syntax.cache import Known
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
-from ramet.shell.syntax.redirects import continues
 from ramet.shell.syntax.scanner import Options
 
 _LINES: Final = 500
@@ -104,7 +103,7 @@ class Reading:
     async def parsed(self) -> Script | None:
         """The next line, or None after the last one. Raises SyntaxFailure; what comes after it can be read then."""
         sh = self._sh
-        parser = self._parser or self._parse_on(await self._ended())
+        parser = self._parser or self._parse_on(self._text)
         await self._follow(parser)
         recorder = self._recorder
         step = parser.next if recorder is None else partial(recorder.next, parser)
@@ -142,13 +141,6 @@ class Reading:
         if script is not None:
             self._add(script, parser)
         return script
-
-    async def _ended(self) -> str:
-        """The text; a very long one with the newline at its end that the parser would put there."""
-        text = self._text
-        if text.endswith("\n") or continues(text, 0, len(text)):
-            return text
-        return text + "\n"
 
     def _parse_on(self, text: str) -> Parser:
         """A parser for what comes after the known lines."""

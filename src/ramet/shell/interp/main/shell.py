@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
 from ramet.core import paths
 from ramet.core.fs import FileSystem
 from ramet.core.limits import DEFAULT_LIMITS, Budget, Cancelled, Limits, TimeUp
@@ -29,7 +28,6 @@ from ramet.core.streams import IteratorReader, Null, Reader, Writer
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMany, Unforgiven
-from ramet.shell.expand.long_text import windows
 from ramet.shell.expand.pattern import glob as globbing
 from ramet.shell.interp.main import command_line as invocation
 from ramet.shell.interp.main import history_record as recording
@@ -41,7 +39,6 @@ from ramet.shell.interp.process.jobs import Jobs, Pids, StartQueue
 from ramet.shell.interp.process.process import Process
 from ramet.shell.interp.process.process_table import ProcessTable
 from ramet.shell.interp.run import subshell
-from ramet.shell.interp.run.batches import told
 from ramet.shell.interp.run.compile import compile_script
 from ramet.shell.interp.run.functions import HOP, hop, leave_all
 from ramet.shell.interp.run.maybe_async import EXIT, Run, drive
@@ -77,8 +74,6 @@ if 0 < sys.get_int_max_str_digits() < 50_000:
 
 Hook = Callable[[ShellState, list[str]], str | Awaitable[str | None] | None]
 _TURNS: Final = 2
-_TOGETHER: Final = 4096
-"""Statements of a line that are compiled before the first of them runs."""
 _SUBSTITUTED: Final = "command substitution: "
 _COUNTED: Final = ("debug trap: ", "error trap: ")
 """Texts whose lines are counted from that of the command that they are about."""
@@ -91,10 +86,6 @@ def compiled(script: Script) -> Run:
     if run is None:
         run = made[compile_script] = compile_script(script)
     return run
-
-
-def _without_nulls(text: str) -> str:
-    return "".join(part.replace("\0", "") for part in windows(text))
 
 
 class Shell:
@@ -311,9 +302,7 @@ class Shell:
         the history already. With `strict` the shell does not outlive what cannot be parsed.
         """
         if "\0" in text:  # left out as bash does with what it reads
-            text = (
-                text.replace("\0", "") if len(text) < LARGE else await offload(sh.budget, partial(_without_nulls, text))
-            )
+            text = text.replace("\0", "")
         kept = top and not recorded and sh.origin != "environment"
         shown = ALL if top else LINES if sh.in_trap or where or sh.frames else NOTHING
         if where == _SUBSTITUTED and "verbose" in sh.options:
@@ -363,7 +352,7 @@ class Shell:
             except (Discard, ArithFailure) as error:
                 beyond = isinstance(error, BadNumber) or (isinstance(error, ArithFailure) and error.subscript)
                 if not top and (sh.sub_level or beyond or isinstance(error, Overflow | TooMany)):
-                    await told(sh, error)
+                    sh.complain_once(error)
                     raise
                 sh.status = result = subshell.report(sh, error)
                 if result == 2 and not (top and sh.origin != "environment"):
@@ -390,26 +379,10 @@ class Shell:
                 await reading.catch_up()
 
     async def _run_large(self, sh: ShellState, script: Script, lasting: bool) -> int:
-        """A line that is compiled offload, and taken apart in its time. What surely runs only once is compiled as it
-        runs."""
-        result: Any = 0
-        run: Run | None = None
-        try:
-            if lasting:
-                run = await offload(sh.budget, partial(compiled, script))
-                result = run(sh)
-                return int(result if type(result) is int else await result)
-            for start in range(0, len(script.statements), _TOGETHER):
-                part = Script(script.statements[start : start + _TOGETHER])
-                run = await offload(sh.budget, partial(compile_script, part))
-                result = run(sh)
-                if type(result) is not int:
-                    result = await result
-                if result > 255:
-                    break
-            return int(result)
-        finally:
-            pass
+        """Run a line that is long enough to be compiled in a thread."""
+        run = await offload(sh.budget, partial(compiled if lasting else compile_script, script))
+        result: Any = run(sh)
+        return int(result if type(result) is int else await result)
 
     def unwind(self, sh: ShellState, frames: int, scopes: int, depth: int, stack: int, ignore: int, loops: int) -> None:
         """Back to where the text began that an error ended a line of."""
@@ -439,8 +412,7 @@ class Shell:
             messages = failure.parts(f"{head}{file}: ") if file else [(head, failure.message)]
         strict = sh.errexit and not sh.errexit_ignored
         for message in messages[:1] if strict else messages:  # the first one ends the shell
-            for part in (*message, "\n") if len(message[1]) > LARGE else ("".join((*message, "\n")),):
-                await sh.say(part)
+            await sh.say("".join((*message, "\n")))
         counted = self._counts(sh, failure)
         kept = top and ((failure.status is None and not counted) or (failure.lenient and sh.status))
         if not kept:

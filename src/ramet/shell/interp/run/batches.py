@@ -10,17 +10,13 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TypeVar
 
-from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import BATCH
-from ramet.concurrency.sizes import MANY as MANY_ITEMS
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import ShellState
 
 T = TypeVar("T")
-
-MANY = BATCH
 
 
 def each(sh: ShellState, words: Sequence[str], one: Callable[[str], Result | None]) -> Result:
@@ -45,13 +41,13 @@ async def _each(
 ) -> int:
     if begun is not None:
         status = await begun or status
-    for batch in rows(words):
-        for word in batch:
-            result = one(word)
-            if not isinstance(result, int | None):
-                result = await result
-            status = result or status
-        await turn(sh)
+    for word in words:
+        result = one(word)
+        if not isinstance(result, int | None):
+            result = await result
+        status = result or status
+        if sh.budget.check():
+            await turn(sh)
     return status
 
 
@@ -65,23 +61,6 @@ async def turn(sh: ShellState) -> None:
             await writer.drain()
         except OSError:
             return  # stderr is closed: there is nowhere to report it
-
-
-def refuse(sh: ShellState, *message: str, status: int = 1) -> Result:
-    """Report an error in several parts."""
-    return sh.error("".join(message), status)
-
-
-async def refused_patiently(sh: ShellState, message: Sequence[str], status: int = 1) -> int:
-    return sh.error("".join(message), status)
-
-
-async def told(sh: ShellState, error: Exception) -> None:
-    sh.complain_once(error)
-
-
-async def plain(sh: ShellState, words: Sequence[str], start: int) -> list[str]:
-    return [str(word) for word in words[start:]]
 
 
 def then(result: Result, following: Callable[[int], Result]) -> Result:
@@ -108,18 +87,19 @@ def write_lines(sh: ShellState, lines: Iterable[str], count: int, who: str, stat
 
 
 async def _write_many(sh: ShellState, lines: Iterable[str], who: str, status: int) -> int:
-    for batch in rows(lines):
+    batch: list[str] = []
+
+    async def flush() -> int:
         written = sh.out(encode("".join(batch)), who)
-        if written if isinstance(written, int) else await written:
-            return status or 1
+        batch.clear()
         await turn(sh)
-    return status
+        return written if isinstance(written, int) else await written
 
-
-async def in_order(names: Iterable[str], count: int, budget: Budget) -> list[str]:
-    """Return texts in their order."""
-    given = list(names)
-    return await offload_large(budget, count, lambda: sorted(given), MANY_ITEMS)
+    for line in lines:
+        batch.append(line)
+        if (len(batch) >= BATCH or sh.budget.check()) and await flush():
+            return status or 1
+    return (await flush() and (status or 1)) or status
 
 
 def rows(of: Iterable[T]) -> Iterator[list[T]]:

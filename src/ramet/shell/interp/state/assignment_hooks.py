@@ -37,7 +37,7 @@ def _glob_ignore(sh: ShellState, value: str | None) -> None:
 def _compatibility(sh: ShellState, value: str | None) -> None:
     level = _level(value)
     if value and level is None:
-        sh.complain("BASH_COMPAT: ", value, ": compatibility value out of range")
+        sh.complain(f"BASH_COMPAT: {value}: compatibility value out of range")
     sh.shopts -= COMPATIBLE
     if f"compat{level}" in COMPATIBLE:
         sh.shopts.add(f"compat{level}")
@@ -48,7 +48,7 @@ def _trace_target(sh: ShellState, value: str | None) -> None:
     sh.trace_fd_invalid = description is None or description.writer is None
     if value and sh.trace_fd_invalid:
         why = "invalid value for trace file descriptor" if description is None else "cannot open as FILE"
-        sh.complain("BASH_XTRACEFD: ", value, f": {why}")
+        sh.complain(f"BASH_XTRACEFD: {value}: {why}")
 
 
 def _level(value: str | None) -> int | None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
-from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
+from ramet.shell.expand.arith.numerals import LONGEST_NAME
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.state.frames import FunctionDef
@@ -48,7 +48,7 @@ def set_flags(sh: ShellState, name: str, add: int, remove: int) -> None:
 
 def forget(sh: ShellState, name: str) -> None:
     """A function goes, with its attributes."""
-    if not among(name, sh.functions) and len(name) > LONGEST_NAME:
+    if name not in sh.functions and len(name) > LONGEST_NAME:
         return
     sh.functions.pop(name, None)
     sh.variables.attrs.pop(MARK + name, None)
@@ -120,6 +120,7 @@ async def adopt(sh: ShellState, given: Iterable[tuple[str, str]]) -> None:
     """Define the functions that an environment brings; one that is no definition, and nothing else, is left out."""
     for key, value in given:
         if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
+            await sh.budget.yield_turn()
             name = key[len(_PREFIX) : -len(_SUFFIX)]
             read = partial(_brought, name, value)
             script = read() if len(value) <= LONG_SCRIPT else await offload(sh.budget, read)

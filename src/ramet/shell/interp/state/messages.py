@@ -6,14 +6,12 @@ import errno
 from functools import partial
 
 from ramet.concurrency.offload import on_loop
-from ramet.concurrency.sizes import LARGE
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.core.streams import Writer
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import ShellError
-from ramet.shell.expand.long_text import windows
 from ramet.shell.interp.process.descriptors import Table
 from ramet.shell.interp.run.maybe_async import Result
 from ramet.shell.interp.state.frames import Frame, FunctionDef, Killed
@@ -60,19 +58,13 @@ class ShellOutput:
         return f"{self.error_name}: " + (f"line {self.line_now()}: " if self.line and not self.interactive else "")
 
     def complain(self, *message: str) -> None:
-        """`bash: line N: message` on stderr. Words that may be very long are parts of their own, which nobody copies;
-        who can wait has `patience.refuse` for them."""
-        if sum(map(len, message)) < LARGE:
-            self.err(f"{self.message_prefix()}{''.join(message)}\n")
-            return
-        for part in (self.message_prefix(), *message, "\n"):
-            self.err(part)
+        """Write `bash: line N: message` to stderr."""
+        self.err(f"{self.message_prefix()}{''.join(message)}\n")
 
     def complain_once(self, error: Exception) -> None:
-        """Report an error where it happened, while its redirections hold; whoever catches it stays silent. Where one
-        can wait, `patience.told` does it."""
+        """Report an error where it happened, while its redirections hold; a second call does nothing."""
         if not getattr(error, "reported", False):
-            self.complain(*message_of(error))
+            self.complain(str(error))
             error.reported = True  # type: ignore[attr-defined]
 
     def error(self, message: str, status: int = 1) -> int:
@@ -88,20 +80,14 @@ class ShellOutput:
         description = self.fds.get(2)
         if description is not None and description.writer is not None:
             try:
-                if len(text) <= LARGE:
-                    on_loop(partial(description.writer.write, encode(text)))
-                    return
-                for part in windows(text):
-                    on_loop(partial(description.writer.write, encode(part)))
+                on_loop(partial(description.writer.write, encode(text)))
             except OSError:
-                # There is nowhere left to say it.
-                return
+                return  # stderr itself fails
 
     async def say(self, text: str) -> None:
-        """The same for a text of any length, in blocks between which others run."""
-        for start in range(0, len(text), LARGE):
-            self.err(text[start : start + LARGE])
-            await self.budget.yield_turn()
+        """Write to stderr and let the event loop run."""
+        self.err(text)
+        await self.budget.yield_turn()
 
     def out(self, data: bytes, who: str = "") -> Result:
         """Write to stdout: 0, an awaitable when it is full, 1 after a complaint when that failed."""
@@ -131,5 +117,5 @@ class ShellOutput:
 
 
 def message_of(error: Exception) -> tuple[str, ...]:
-    """What an error says, in parts of which some may be very long."""
+    """Return the message of an error in parts."""
     return error.parts if isinstance(error, ShellError | ArithFailure) else (str(error),)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ramet.concurrency.sizes import LARGE
-from ramet.shell.expand.long_text import has_any
 from ramet.shell.expand.values import Value
 
 
@@ -35,7 +33,7 @@ def split_subscript(text: str) -> tuple[str, str | None]:
 
 def is_subscript(inner: str) -> bool:
     """Whether the quotes and the brackets within a subscript go in pairs, so that what follows it closes it."""
-    if _QUOTED(inner) is None if len(inner) < LARGE else not has_any(inner, "][\\\"'`"):
+    if _QUOTED(inner) is None:
         return True
     depth = 0
     for part in _BRACKETS(inner):

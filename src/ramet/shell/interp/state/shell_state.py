@@ -51,7 +51,6 @@ class ShellState(ShellOutput):
         "arguments",
         "background",
         "background_ignored",
-        "bash_command_text",
         "budget",
         "command_death",
         "command_line",
@@ -112,7 +111,6 @@ class ShellState(ShellOutput):
         "origin",
         "params",
         "parent",
-        "parted",
         "pending",
         "pending_output",
         "pid",
@@ -242,7 +240,7 @@ class ShellState(ShellOutput):
         self.debug_status = 0
         """What the DEBUG trap ended with."""
         self.in_trap = self.deferred_chld = 0
-        self.join_star = self.parted = False
+        self.join_star = False
         """Whether an unquoted `$*` is one text where IFS is empty: in substitutions that are assigned."""
         self.pending_output: list[str] = []
         """What a builtin has to say on stdout so far: it comes before what it complains of next."""
@@ -279,8 +277,6 @@ class ShellState(ShellOutput):
         self.trap_command: Any = None
         self.last_command: Any = None
         """The command that began last: what BASH_COMMAND names."""
-        self.bash_command_text: tuple[Any, str] | None = None
-        """A command that a trap is about and its text, where that is a long one."""
         self.jobs: Jobs = shell.new_jobs()
         self._wire()
         install(self)
@@ -345,7 +341,7 @@ class ShellState(ShellOutput):
         twin.pending = []
         twin.debug_status = 0
         twin.pending_output = []
-        twin.debug_trap_command, twin.stage_command, twin.join_star, twin.parted = None, None, self.join_star, False
+        twin.debug_trap_command, twin.stage_command, twin.join_star = None, None, self.join_star
         twin.in_debug_trap = twin.err_trap_just_set = twin.in_chld_trap = twin.errexit_ended = False
         twin.in_err_trap = self.in_err_trap
         twin.text_depth = twin.redirected_calls = 0
@@ -363,7 +359,7 @@ class ShellState(ShellOutput):
         )
         twin.coprocs, twin.origin = {}, self.origin
         twin.ulimits = dict(self.ulimits)
-        twin.line_shift, twin.bash_command_text = self.line_shift, None
+        twin.line_shift = self.line_shift
         twin.trace_level, twin.trap_command, twin.last_command = self.trace_level, self.trap_command, self.last_command
         twin.trace_fd_invalid, twin.condition_open = self.trace_fd_invalid, self.condition_open
         twin.jobs = self.jobs.fork()
