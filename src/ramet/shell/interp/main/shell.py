@@ -405,14 +405,14 @@ class Shell:
         sh.condition_open = failure.condition
         if where in _COUNTED:
             failure.line = sh.line_now(failure.line)
-        messages = failure.parts(f"{sh.error_name}: {where}")
+        messages = failure.lines(f"{sh.error_name}: {where}")
         if messages and sh.interactive and not sh.source:
             file = next((frame.source for frame in reversed(sh.frames) if not frame.function), "")
             head = f"{sh.error_name}: "
-            messages = failure.parts(f"{head}{file}: ") if file else [(head, failure.message)]
+            messages = failure.lines(f"{head}{file}: ") if file else [head + failure.message]
         strict = sh.errexit and not sh.errexit_ignored
         for message in messages[:1] if strict else messages:  # the first one ends the shell
-            await sh.say("".join((*message, "\n")))
+            await sh.say(f"{message}\n")
         counted = self._counts(sh, failure)
         kept = top and ((failure.status is None and not counted) or (failure.lenient and sh.status))
         if not kept:

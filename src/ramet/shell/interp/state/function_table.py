@@ -20,7 +20,7 @@ from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Function, Script
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.positions import put_lines
-from ramet.shell.syntax.printer import function_parts, function_value
+from ramet.shell.syntax.printer import function_text, function_value
 from ramet.shell.syntax.scanner import Options
 
 MARK: Final = "\1"
@@ -64,8 +64,8 @@ async def definition(sh: ShellState, name: str) -> list[str]:
     """A function as it is shown, in parts."""
     node = sh.functions[name].node
     if node.size <= LONG_SCRIPT:
-        return [*function_parts(node, sh.posix), "\n"]
-    return [*await offload(sh.budget, partial(function_parts, node, sh.posix)), "\n"]
+        return [function_text(node, sh.posix), "\n"]
+    return [await offload(sh.budget, partial(function_text, node, sh.posix)), "\n"]
 
 
 async def write_functions(sh: ShellState, names: Iterable[str], who: str) -> int:
