@@ -1,7 +1,9 @@
-"""Room for work that nests as deep as its input does: Python's limit of calls is raised while it runs, and only then.
+"""Recursion as deep as the input nests: Python's recursion limit is raised while it runs, and only then.
 
-Rule: what runs with room recurses by plain Python calls alone, which take nothing of the thread's own stack, and
-is bounded by who made its input. So a small stack is as good as a large one, and nothing else loses its guard.
+- Work inside `room` recurses by plain Python calls alone, which use none of the thread's C stack, and the reader of its
+  input bounds the depth (`DEEPEST`).
+- `level` counts the nesting of a tree that is compiled to functions. At every eighth level the compiler wraps what it
+  made: `roomy` for a plain function, `apart` for a coroutine function, which goes on in a task with its own C stack.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 DEEPEST: Final = 10_000
-"""Levels that a text may nest; what nests deeper is refused where it is read."""
+"""Levels that a text may nest; deeper ones are refused where they are read."""
 _FRAMES: Final = 45_000
-"""Calls within calls that there is room for, whatever the levels take of them. Were it more, what recurses in C in
-another thread meanwhile (comparing nested lists, say) could go deeper than the eight megabytes of its stack."""
+"""Nested calls that `room` allows. With more of them, recursion in C in another thread (comparing nested lists, say)
+could overflow the eight megabytes of its stack."""
 HOP: Final = 16
-"""Levels of coroutines that wait for each other before the next one is put `apart`."""
+"""Nested coroutines after which the next one goes `apart`."""
 
 _lock = threading.Lock()
 _asked: list[int] = []
@@ -29,8 +31,8 @@ _usual = 0
 
 
 class Room:
-    """Python's limit of calls while something deep runs. It belongs to all threads, so they share what they ask for,
-    and it is back where it was behind the last one. ``with`` may be nested, and may hold while others run."""
+    """A raised recursion limit. The limit belongs to all threads: the highest request holds, and the last one to leave
+    restores it. ``with`` may nest, and may last while other tasks run."""
 
     __slots__ = ("frames",)
 
@@ -58,11 +60,11 @@ def _settle() -> None:
 
 
 room: Final = Room(_FRAMES)
-"""``with room:`` around what nests as deep as a text does."""
+"""``with room:`` around work that nests as deep as a text does."""
 
 
 def roomy(run: Callable[[A], T]) -> Callable[[A], T]:
-    """A function that goes on with room."""
+    """Return the function with `room` around each call."""
 
     def called(host: A) -> T:
         with room:
@@ -72,8 +74,8 @@ def roomy(run: Callable[[A], T]) -> Callable[[A], T]:
 
 
 def apart(run: Callable[[A], Awaitable[T]]) -> Callable[[A], Awaitable[T]]:
-    """A coroutine function that goes on in a task, and with it on a stack, of its own: coroutines that wait for each
-    other take of the thread's stack, all of them, whenever the last one goes on."""
+    """Return the coroutine function run in a task, and with it on a C stack, of its own: resuming nested coroutines
+    uses the C stack for each of them."""
 
     async def inside(host: A) -> T:
         return await run(host)
@@ -82,3 +84,35 @@ def apart(run: Callable[[A], Awaitable[T]]) -> Callable[[A], Awaitable[T]]:
         return await asyncio.create_task(inside(host))
 
     return waiting
+
+
+_STATION: Final = 8
+"""Levels between two stations."""
+_SHALLOW: Final = 32
+"""Levels that fit into Python's own limit."""
+
+
+class _Depth(threading.local):
+    level = 0
+
+
+_depth = _Depth()
+
+
+class _Level:
+    __slots__ = ()
+
+    def __enter__(self) -> bool:
+        depth = _depth.level = _depth.level + 1
+        if depth == _SHALLOW:
+            room.__enter__()
+        return not depth % _STATION
+
+    def __exit__(self, *exception: object) -> None:
+        if _depth.level == _SHALLOW:
+            room.__exit__()
+        _depth.level -= 1
+
+
+level: Final = _Level()
+"""``with level as station:`` around the compiling of what is one level further in; true where to wrap the result."""

@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ramet.concurrency.offload import offload
-from ramet.concurrency.recursion import room
+from ramet.concurrency.recursion import level, room
 from ramet.concurrency.sizes import LARGE, MANY
-from ramet.shell.expand.compile_depth import level
 from ramet.shell.expand.errors import TooLong
 from ramet.shell.expand.size_check import joined
 from ramet.shell.expand.values import is_slow

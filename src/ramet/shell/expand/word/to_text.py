@@ -12,12 +12,11 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.concurrency.offload import offload, offload_large
-from ramet.concurrency.recursion import apart, roomy
+from ramet.concurrency.recursion import apart, level, roomy
 from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.from_word import calculated, filled, joined_pieces, subscripted
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.compile_depth import level
 from ramet.shell.expand.errors import Discard, Fatal, TooLong, Unforgiven
 from ramet.shell.expand.values import Subscript
 from ramet.shell.expand.word.array_join import DOCUMENTS, LISTED, joint, spaced

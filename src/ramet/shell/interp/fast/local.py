@@ -1,4 +1,8 @@
-"""`local name=value ...` compiled: the commonest line of a function runs without the machinery of `declare`."""
+"""Shortcut: `local name=value ...` in a function, without the machinery of `declare`.
+
+It equals the builtin `local` because the words are plain names and values without options, attributes, arrays or
+appending, and the variables are ordinary ones: everything else is checked at run time and goes the general way.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import Readonly
 from ramet.shell.expand.values import NameRef
 from ramet.shell.expand.word import to_text as texts
+from ramet.shell.interp import fast
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.state.scopes import MISSING
 from ramet.shell.interp.state.shell_state import ShellState
@@ -18,9 +23,9 @@ from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Literal, Simple, 
 
 
 def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
-    """A closure for plain `local` commands, None when there is anything unusual about the words."""
+    """Compile a plain `local` command; None when there is anything unusual about the words."""
     first = node.words[0]
-    if not 2 <= len(node.words) <= _FEW or not isinstance(first, Word) or len(first.parts) != 1:
+    if not fast.FAST or not 2 <= len(node.words) <= _FEW or not isinstance(first, Word) or len(first.parts) != 1:
         return None
     if type(name := first.parts[0]) is not Literal or name.text != "local":
         return None
@@ -54,7 +59,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             or "local" in sh.disabled
             or sh.allexport
         ):
-            return drive(slow(sh))
+            return drive(slow(sh, None))
         sh.line, sh.last_command = line, node
         found = [(name, None if value is None else value(sh)) for name, value in plans]
         values, attrs, scope = sh.vars, store.attrs, store.scope_at(len(store.scopes) - 1)
@@ -87,7 +92,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
 
 
 def led_to(store: Variables, name: str) -> str:
-    """`local -n r=x; local r`: what a reference of this very function leads to is what becomes local."""
+    """Return the name that becomes local: after `local -n r=x` in the same function, `local r` makes `x` local."""
     own = store.scopes[store._own_depth()]
     for _ in range(len(own) + 1):
         value = store.values.get(name)
@@ -98,4 +103,4 @@ def led_to(store: Variables, name: str) -> str:
 
 
 _FEW: Final = 64
-"""Variables that are declared at once while nobody waits."""
+"""Variables that are declared without a turn of the event loop."""

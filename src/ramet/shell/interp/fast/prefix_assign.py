@@ -1,4 +1,9 @@
-"""`IFS= read -r line` compiled: assignments before a builtin that hardly ever waits, without the general machinery."""
+"""Shortcut: assignments before a quick builtin, as in `IFS= read -r line`.
+
+It equals `run/simple.py` because the builtins listed run nothing else and keep nothing, so that a temporary scope
+around the call is all there is to make. Anything unusual at run time (traces, patterns, POSIX mode, variables with
+attributes) goes the general way.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from typing import Any, Final
 
 from ramet.shell.expand.values import EXPORT
 from ramet.shell.expand.word import to_text as texts
+from ramet.shell.interp import fast
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.state.assignment_hooks import NOTICED
@@ -15,15 +21,16 @@ from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import Literal, Simple, Word
 
 _QUICK: Final = frozenset((":", "[", "echo", "false", "read", "test", "true"))
-"""Builtins that run nothing else, and whose assignments end with those before them."""
+"""Builtins that run nothing else and keep no assignment."""
 _FEW: Final = 64
 
 
 def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], slow: Callable[..., Any]) -> Run | None:
-    """A closure for a plain case; None when there is anything unusual. `slow` gets the words where they are known."""
+    """Compile a plain case; None when there is anything unusual. `slow` gets the words where they are expanded."""
     first = node.words[0]
     if (
-        node.redirects
+        not fast.FAST
+        or node.redirects
         or not isinstance(first, Word)
         or len(first.parts) != 1
         or not isinstance(first.parts[0], Literal)

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from ramet.concurrency.offload import offload
+from ramet.concurrency.recursion import level
 from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.numerals import LONGEST_NAME, is_name
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.compile_depth import At, level, line_around
 from ramet.shell.expand.errors import Fatal, Readonly, ShellError, TooLong
 from ramet.shell.expand.values import EXPORT, READONLY
 from ramet.shell.expand.word import to_text as texts
@@ -24,7 +24,8 @@ from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.process.jobs import report_death
 from ramet.shell.interp.run.case import compile_case
 from ramet.shell.interp.run.conditions import compile_cond
-from ramet.shell.interp.run.deep_stack import stationed
+from ramet.shell.interp.run.current_line import AtLine, current_line
+from ramet.shell.interp.run.functions import stationed
 from ramet.shell.interp.run.loops import compile_for, compile_for_arith, compile_select, compile_while
 from ramet.shell.interp.run.maybe_async import EXIT, Result, Run, drive
 from ramet.shell.interp.run.pipeline import compile_pipeline, is_program
@@ -120,8 +121,8 @@ async def _ready(result: int) -> int:
 
 
 def _plain_statement(statement: nodes.Statement) -> tuple[Run, nodes.Node | None]:
-    if statement.end and statement.end != line_around():
-        with At(statement.end):
+    if statement.end and statement.end != current_line():
+        with AtLine(statement.end):
             return _plain_statement(statement)
     if statement.background:
         return _background(statement), None
@@ -130,8 +131,8 @@ def _plain_statement(statement: nodes.Statement) -> tuple[Run, nodes.Node | None
 
 def _statement(statement: nodes.Statement) -> Run:
     node = statement.node
-    if statement.end and statement.end != line_around():
-        with At(statement.end):
+    if statement.end and statement.end != current_line():
+        with AtLine(statement.end):
             return _statement(statement)
     if statement.background:
         return _background(statement)
@@ -190,7 +191,7 @@ def compile_node(node: nodes.Node) -> Run:
     if redirects and not isinstance(node, nodes.Subshell):
         plans = compile_redirects(redirects)
         own = isinstance(node, nodes.Cond | nodes.ArithCommand | nodes.ForArith)
-        line = node.line if own else line_around() or redirects[-1].line or node.line
+        line = node.line if own else current_line() or redirects[-1].line or node.line
         inner = run
         blamed = not isinstance(node, _CHECKED)
 
@@ -204,12 +205,12 @@ def compile_node(node: nodes.Node) -> Run:
 
 def _standing(node: nodes.For | nodes.Select) -> Run:
     """The body of a loop at whose line bash stands while it runs what is within."""
-    with At(node.line):
+    with AtLine(node.line):
         return compile_script(node.body)
 
 
 def _case(node: nodes.Case) -> Run:
-    with At(node.line):
+    with AtLine(node.line):
         bodies = [compile_script(item.body) for item in node.items]
     return compile_case(node, bodies)
 
@@ -220,7 +221,7 @@ def _negated_inside(node: nodes.Pipeline, stage: Any) -> Run:
         return compile_pipeline(node, [compile_node(stage)])
     bare = type(stage)(**{name: () if name == "redirects" else getattr(stage, name) for name in stage._fields})
     inner = compile_pipeline(nodes.Pipeline((bare,), True, "", (), node.line), [compile_node(bare)])
-    plans, line = compile_redirects(stage.redirects), line_around() or stage.redirects[-1].line or stage.line
+    plans, line = compile_redirects(stage.redirects), current_line() or stage.redirects[-1].line or stage.line
 
     def redirected(sh: ShellState) -> Result:
         sh.line = line
@@ -369,7 +370,7 @@ def _becoming(script: nodes.Script) -> Run:
 
 
 def _subshell(node: nodes.Subshell) -> Run:
-    with At(node.line):
+    with AtLine(node.line):
         body = _becoming(node.body)
     plans = compile_redirects(node.redirects)
     line = node.line
@@ -405,7 +406,7 @@ def _apart(node: nodes.Node) -> Run:
         return _unheard(compile_node(node))
     if not isinstance(node, nodes.Subshell):
         return compile_node(node)
-    with At(node.line):
+    with AtLine(node.line):
         body = _becoming(node.body)
     plans = compile_redirects(node.redirects)
     line = node.line
@@ -505,7 +506,7 @@ def _function(node: nodes.Function) -> Run:
 
 
 def compile_function_body(node: nodes.Function) -> Run:
-    with At(node.body.line):
+    with AtLine(node.body.line):
         run = compile_node(node.body)
     return _checked(run, node.body) if counts(node.body) else run
 

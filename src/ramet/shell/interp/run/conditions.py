@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.concurrency.offload import offload
-from ramet.concurrency.recursion import apart, room
+from ramet.concurrency.recursion import apart, level, room
 from ramet.concurrency.sizes import BATCH, LARGE, LONG_SCRIPT
 from ramet.core import paths
 from ramet.core.paths import decode, encode
@@ -19,7 +19,6 @@ from ramet.core.streams import FileStream, PipeReader, PipeWriter
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, among, is_name, is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import as_bytes, bytewise
-from ramet.shell.expand.compile_depth import level
 from ramet.shell.expand.errors import BadSubscript, Discard
 from ramet.shell.expand.pattern.matcher import compile_pattern, is_costly
 from ramet.shell.expand.values import Assoc, NameRef

@@ -10,7 +10,7 @@ from ramet.core.limits import Cancelled, TimeUp
 from ramet.shell.expand.arith.numerals import is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Overflow, ShellError, Slip, TooLong
-from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, T, drive
+from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, Run, T, drive
 from ramet.shell.interp.run.traps import Leave, active, deliver, exit_within, run_trap
 from ramet.shell.interp.state.frames import Frame, FunctionDef
 from ramet.shell.interp.state.function_table import traced
@@ -48,6 +48,42 @@ async def hop(sh: ShellState, work: Callable[[], Coroutine[Any, Any, T]], forked
         raise error.with_traceback(None) from None
     finally:
         sh.stack = stack
+
+
+_WEIGHT: Final = 5
+"""Calls of functions that the levels between two stations count for."""
+
+
+def stationed(run: Run) -> Run:
+    """Return a deeply nested command such that it goes on in a new task where the stack is deep."""
+
+    def enter(sh: ShellState) -> Result:
+        if sh.stack >= HOP:
+            return drive(hop(sh, lambda: _awaited(sh, run)))
+        sh.stack += _WEIGHT
+        try:
+            result = run(sh)
+        except BaseException:
+            sh.stack -= _WEIGHT
+            raise
+        if type(result) is not int:
+            return _unstacked(sh, result)  # type: ignore[arg-type]
+        sh.stack -= _WEIGHT
+        return result
+
+    return enter
+
+
+async def _unstacked(sh: ShellState, pending: Awaitable[int]) -> int:
+    try:
+        return await pending
+    finally:
+        sh.stack -= _WEIGHT
+
+
+async def _awaited(sh: ShellState, run: Run) -> int:
+    result: Any = run(sh)
+    return int(result if type(result) is int else await result)
 
 
 def call_function(sh: ShellState, function: FunctionDef, argv: list[str], scoped: bool = False) -> Result:

@@ -13,10 +13,10 @@ from ramet.core.paths import decode
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.compile_depth import line_around
 from ramet.shell.expand.errors import Readonly, ShellError, Slip
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word import to_text as texts
+from ramet.shell.interp.run.current_line import current_line
 from ramet.shell.interp.run.maybe_async import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.state.messages import message_of
 from ramet.shell.interp.state.shell_state import ShellState
@@ -78,7 +78,7 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
 def compile_for(node: For, body: Run) -> Run:
     name, line = node.name, node.line
     named = is_name(name)
-    around = line_around() or line
+    around = current_line() or line
     fields = words.words(node.words) if node.words is not None else None
 
     async def loop(sh: ShellState) -> int:
@@ -311,7 +311,7 @@ def _ended_by_posix(sh: ShellState, status: int) -> int:
 
 
 def compile_select(node: Select, body: Run) -> Run:
-    around = line_around() or node.line
+    around = current_line() or node.line
     fields = words.words(node.words) if node.words is not None else None
 
     async def loop(sh: ShellState) -> int:

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.core.streams import pipe
-from ramet.shell.interp.builtins import BUILTINS, PROMPT_BUILTINS
+from ramet.shell.interp.builtins import BUILTINS
+from ramet.shell.interp.fast.pipeline_stage import runs_inline
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
@@ -24,11 +25,11 @@ def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
     body: Run
     if len(stages) > 1:
         names = [_name(stage) for stage in node.stages]
-        prompt = [_is_prompt(stage) for stage in node.stages]
+        inline = [runs_inline(stage) for stage in node.stages]
         merge = node.merge or (False,) * len(stages)
 
         def several(sh: ShellState) -> Result:
-            return drive(_run(sh, stages, merge, prompt, names, node))
+            return drive(_run(sh, stages, merge, inline, names, node))
 
         body = several
         if isinstance(node.stages[-1], Subshell) and not node.negated:
@@ -63,14 +64,6 @@ def _twice_blamed(body: Run) -> Run:
         return int(result)
 
     return lambda sh: drive(run(sh))
-
-
-def _is_prompt(stage: Any) -> bool:
-    """Whether a stage is a builtin that writes at once, so that it needs no task of its own."""
-    if not isinstance(stage, Simple) or stage.assigns or not stage.words:
-        return False
-    first = stage.words[0]
-    return isinstance(first, Word) and word_text(first) in PROMPT_BUILTINS
 
 
 def _name(stage: Any) -> str | None:
@@ -116,7 +109,7 @@ async def _run(
     sh: ShellState,
     stages: list[Run],
     merge: tuple[bool, ...],
-    prompt: list[bool],
+    inline: list[bool],
     stage_names: list[str | None],
     node: Pipeline,
 ) -> int:
@@ -142,7 +135,7 @@ async def _run(
                     result = await before_command(sh, stage)
                     if result is not None and result > 255:
                         return result
-        return await _stages(sh, stages, merge, prompt, stage_names, node)
+        return await _stages(sh, stages, merge, inline, stage_names, node)
     finally:
         shell.forks -= count
 
@@ -151,7 +144,7 @@ async def _stages(
     sh: ShellState,
     stages: list[Run],
     merge: tuple[bool, ...],
-    prompt: list[bool],
+    inline: list[bool],
     stage_names: list[str | None],
     node: Pipeline,
 ) -> int:
@@ -216,7 +209,7 @@ async def _stages(
                     await asyncio.sleep(0)
                 status = await run_shell(child, stage, counted=True)
                 tasks.append(status)
-            elif prompt[number]:
+            elif inline[number]:
                 started = drive(run_shell(child, stage, counted=True))
                 tasks.append(started if isinstance(started, int) else asyncio.create_task(_going_on(child, started)))
             else:

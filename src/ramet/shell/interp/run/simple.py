@@ -1,6 +1,15 @@
-"""Simple commands: expansion, assignments, redirections, lookup, and the call itself.
+"""Compile simple commands: expansion, assignments, redirections, lookup, and the call.
 
-The usual case (a builtin or function, nothing to wait for, nothing interruptible) runs through one plain function.
+A simple command is compiled to the first of these ways that fits:
+
+1. Nothing is left of it (an empty alias): `_nothing_read`.
+2. It has no words, only assignments or redirections: `nameless.py`.
+3. Assignments stand before a quick builtin (`IFS= read -r x`): `fast/prefix_assign.py`.
+4. It has assignments or redirections, or expanding its words may wait: `_general`, the way that all others equal.
+5. It is `local name=value`: `fast/local.py`.
+6. It calls a function, builtin or program: `fast/call.py`.
+
+Ways 3, 5 and 6 go on in `_general` when they find anything unusual at run time. `RAMET_PLAIN=1` switches them off.
 """
 
 from __future__ import annotations
@@ -19,6 +28,7 @@ from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.builtins.lookup import SPECIAL
+from ramet.shell.interp.fast.call import compile_call
 from ramet.shell.interp.fast.local import compile_local
 from ramet.shell.interp.fast.prefix_assign import compile_prefixed
 from ramet.shell.interp.process.jobs import report_death
@@ -30,6 +40,7 @@ from ramet.shell.interp.run.assign import (
     put,
     word_of,
 )
+from ramet.shell.interp.run.builtin_status import ends_shell, last_argument
 from ramet.shell.interp.run.external import run_external
 from ramet.shell.interp.run.functions import call_function
 from ramet.shell.interp.run.maybe_async import EXIT, Result, Run, drive
@@ -96,22 +107,24 @@ def _keyword(word: Word | Assignment) -> Assignment | None:
 def _with_words(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
     wait, expand = _arguments(node.words)
     if assigns and not wait:
-        prefixed = compile_prefixed(node, expand, partial(_prefixed, node, expand, assigns))
+        prefixed = compile_prefixed(node, expand, partial(_resumed, node, expand, assigns))
         if prefixed is not None:
             return prefixed
+    general: Run = lambda sh: drive(_general(sh, None, node, expand, wait, assigns, redirects))  # noqa: E731
     if wait or assigns or redirects:
-        return lambda sh: drive(_general(sh, None, node, expand, wait, assigns, redirects))
+        return general
+    slow = partial(_resumed, node, expand, [])
     if not any(isinstance(word, Assignment) and _braced(word) for word in node.words):
-        local = compile_local(node, lambda sh: _general(sh, None, node, expand, False, [], []))
+        local = compile_local(node, slow)
         if local is not None:
             return local
-    return _fast(node, expand)
+    return compile_call(node, expand, slow, partial(_program, node)) or general
 
 
-async def _prefixed(node: Simple, expand: Expand, assigns: list[Assign], sh: ShellState, argv: Any) -> int:
-    """A command with assignments before it whose words are there, take their time, or are still to be expanded."""
-    known = argv if argv is None or type(argv) is list else await argv
-    return await _general(sh, known, node, expand, False, assigns, [])
+async def _resumed(node: Simple, expand: Expand, assigns: list[Assign], sh: ShellState, argv: Any) -> int:
+    """Go on in the general way with words that are expanded (a list), an awaitable for them, or None."""
+    words = argv if argv is None or type(argv) is list else await argv
+    return await _general(sh, words, node, expand, False, assigns, [])
 
 
 def _nothing_read(sh: ShellState) -> Result:
@@ -225,96 +238,15 @@ _KEYED: Final = re.compile(r"-[a-zA-Z]*A").match
 # ------------------------------------------------------------------------------------------------ with a command
 
 
-_USAGE_ENDS: Final = frozenset(
-    ("break", "continue", "exec", "export", "readonly", "return", "set", "shift", "times", "trap", "unset")
-)
-"""Special builtins whose wrong usage, status 2, ends a shell in POSIX mode."""
-
-
-def _ends_shell(sh: ShellState, name: str, result: int) -> bool:
-    """Does the failure of a builtin end a shell in POSIX mode?"""
-    refused, sh.export_failed = sh.export_failed, False
-    if refused and name in ("export", "readonly"):
-        return True
-    return result == 2 and name in _USAGE_ENDS and not sh.errexit_ignored
-
-
-def _fast(node: Simple, expand: Callable[[ShellState], list[str]]) -> Run:
-    line = node.line
-    builtins = BUILTINS
-
-    def run(sh: ShellState) -> Result:
-        sh.line, sh.last_command = line, node
-        if sh.instrumented:
-            return drive(_general(sh, None, node, expand, False, [], []))
-        argv = expand(sh)
-        if type(argv) is not list:
-            return _later(sh, node, expand, argv)  # type: ignore[arg-type]
-        if sh.has_globs or not argv:
-            return drive(_general(sh, argv, node, expand, False, [], []))
-        name = argv[0]
-        function = sh.functions.get(name)
-        if function is not None and not (sh.posix and name in SPECIAL):
-            result = call_function(sh, function, argv)
-            if type(result) is not int:
-                return _called(sh, argv, result)  # type: ignore[arg-type]
-            sh.last_arg = argv[-1]
-            return result
-        builtin = builtins.get(name)
-        if builtin is None or name in sh.disabled:
-            return drive(_program(sh, argv, node))
-        result = builtin(sh, argv)
-        if type(result) is int:
-            sh.last_arg = argv[-1] if type(argv[-1]) is str else shown_argument(argv[-1])
-            sh.pipe_statuses = None
-            if result < 256:
-                sh.status = result
-                if result and sh.posix and _ends_shell(sh, name, result):
-                    return sh.shell.leave(sh, result)
-            return result
-        return _settle(sh, argv, result)  # type: ignore[arg-type]
-
-    return run
-
-
-async def _later(
-    sh: ShellState, node: Simple, expand: Callable[[ShellState], list[str]], pending: Awaitable[list[str]]
-) -> int:
-    """A command one of whose words takes its time."""
-    return await _general(sh, await pending, node, expand, False, [], [])
-
-
-def shown_argument(word: str) -> str:
-    """What `$_` becomes: an array assignment counts by its name."""
-    return word.name if isinstance(word, AssignWord) and word.items is not None else str(word)
-
-
-async def _called(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int:
-    result = await pending
-    sh.last_arg = argv[-1]
-    return result
-
-
-async def _settle(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int:
-    result = await pending
-    sh.last_arg = shown_argument(argv[-1])
-    sh.pipe_statuses = None
-    if result < 256:
-        sh.status = result
-        if result and sh.posix and _ends_shell(sh, argv[0], result):
-            return sh.shell.leave(sh, result)
-    return result
-
-
-async def _program(sh: ShellState, argv: list[str], node: Simple) -> int:
+async def _program(node: Simple, sh: ShellState, argv: list[str]) -> int:
     result = await _external(sh, argv)
     if sh.command_death or sh.jobs.jobs:
-        _tell(sh, node)
+        _report_deaths(sh, node)
     return result
 
 
-def _tell(sh: ShellState, node: Simple) -> None:
-    """What died while the command ran: its own shell, and jobs."""
+def _report_deaths(sh: ShellState, node: Simple) -> None:
+    """Report what a signal killed while the command ran: its own process, and jobs."""
     if sh.command_death:
         (number, pid), sh.command_death = sh.command_death, None
         report_death(sh, number, pid, command_text(node))
@@ -362,8 +294,8 @@ async def _general(
             result = await _with_assignments(sh, node, argv, assigns, redirects)
         else:
             result = await _watched(sh, node, argv, redirects, False)
-        if sh.command_death:
-            _tell(sh, node)
+        if sh.command_death or (sh.jobs.jobs and _is_program(sh, argv[0])):
+            _report_deaths(sh, node)
         return result
     except BaseException:
         if len(sh.substitutions) > mark:
@@ -574,7 +506,7 @@ async def invoke(sh: ShellState, argv: list[str], scoped: bool = False, function
     if builtin is None or name in sh.disabled:
         return await _external(sh, argv)
     result = await run_builtin(sh, builtin, argv)
-    if result and functions and sh.posix and _ends_shell(sh, name, result):
+    if result and functions and sh.posix and ends_shell(sh, name, result):
         return sh.shell.leave(sh, result)
     return int(result)
 
@@ -583,7 +515,7 @@ async def run_builtin(sh: ShellState, builtin: Builtin, argv: list[str]) -> int:
     result: Any = builtin(sh, argv)
     if type(result) is not int:
         result = await result
-    sh.last_arg = shown_argument(argv[-1])
+    sh.last_arg = last_argument(argv[-1])
     sh.pipe_statuses = None
     if result < 256:
         sh.status = result
