@@ -42,8 +42,8 @@ def _hash(self: Any) -> int:
 
 
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
-    return f"{self._kind.__name__}({shown})"
+    fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
+    return f"{self._kind.__name__}({fields})"
 
 
 def _reduce(self: Any) -> tuple[type, tuple[Any, ...]]:

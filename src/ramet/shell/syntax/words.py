@@ -237,7 +237,7 @@ class WordReader(Scanner):
         parts: list[Part] = []
         plain = ""
         depth = ternary = 0
-        apart = False  # between the single quotes of "${x:-'...'}"
+        in_single = False  # between the single quotes of "${x:-'...'}"
         active, current = run, mode
         while pos < n:
             if m := active(text, pos, n):
@@ -257,7 +257,7 @@ class WordReader(Scanner):
                 elif not nxt or (quoted and nxt not in (mode.escapes or nxt)):
                     plain += c
                     pos += 1
-                    if nxt == "'" and mode.paired and not apart:
+                    if nxt == "'" and mode.paired and not in_single:
                         plain += nxt
                         pos += 1
                 else:
@@ -273,7 +273,7 @@ class WordReader(Scanner):
                 if not len(parts) & 1023:
                     checkpoint()
                 found: Part | str
-                if apart and text.startswith("'", pos + 1):
+                if in_single and text.startswith("'", pos + 1):
                     plain += c
                     pos += 1
                     continue
@@ -301,9 +301,9 @@ class WordReader(Scanner):
                 if end > self.horizon:
                     raise Unready
                 if quoted:
-                    if end < 0 and not apart and not self.options.posix:
+                    if end < 0 and not in_single and not self.options.posix:
                         raise _OpenBrace if mode.document else self.missing("'", pos)
-                    apart = not apart and not self.options.posix
+                    in_single = not in_single and not self.options.posix
                     plain += c
                     pos += 1
                     continue
@@ -312,7 +312,7 @@ class WordReader(Scanner):
                 found = SingleQuoted(text[pos + 1 : end])
                 pos = end + 1
             elif c == '"' and '"' not in stops:
-                if apart:
+                if in_single:
                     pos += 1
                     continue
                 self.pos = pos
@@ -326,7 +326,7 @@ class WordReader(Scanner):
                 # Brackets and stops.
                 if c == "}" and (mode is BRACED_SUBSCRIPT or mode is SLICE or mode is LENGTH):
                     break
-                if apart:
+                if in_single:
                     plain += c
                     pos += 1
                     continue

@@ -13,7 +13,7 @@ from tests.support.loop_holds import Lateness, longest_hold, too_long
 
 from ramet import Workspace
 from ramet.core.errors import RametError
-from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.run.task_group import TaskGroup
 from ramet.shell.interp.state.shell_state import ShellState
 
 MANY = {
@@ -236,7 +236,7 @@ def test_what_fails_while_it_is_waited_for_stops_nobody(error: BaseException) ->
             with contextlib.suppress(FileNotFoundError, asyncio.CancelledError):
                 await answer
 
-        crew = Crew()
+        crew = TaskGroup()
         led = crew.lead(work())
         assert led is not None
         if isinstance(error, asyncio.CancelledError):

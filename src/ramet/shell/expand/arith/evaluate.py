@@ -136,11 +136,11 @@ def _count(vars: Any, text: str) -> None:
         _held.slice_end, _held.work = host.budget.slice_end, 0
     _held.work += len(text) + _EACH
     if len(text) > longest or _held.work > longest * _MOST:
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-        raise ArithFailure(shown, f"limit reached: expression_chars ({longest})", text[:_SHOWN])
+        head = text if len(text) <= _HEAD else f"{text[:_HEAD]}..."
+        raise ArithFailure(head, f"limit reached: expression_chars ({longest})", text[:_HEAD])
 
 
-_SHOWN = 40
+_HEAD = 40
 
 
 def element(vars: Any, name: str, key: int | str) -> int:

@@ -188,8 +188,8 @@ class _Walker:
             for place, (name, stat) in enumerate(await self._scan(prefix), 1):
                 if not place % BATCH:
                     await self.budget.yield_turn()
-                looked_at = as_bytes(name) if self.bytewise else name
-                if pattern.component(looked_at, self.dotglob) and (last or await self._is_dir(prefix, name, stat)):
+                text = as_bytes(name) if self.bytewise else name
+                if pattern.component(text, self.dotglob) and (last or await self._is_dir(prefix, name, stat)):
                     out.append(_join(prefix, name))
             if not self.skipdots and part.startswith("."):
                 out += [_join(prefix, dot) for dot in (".", "..") if pattern.matches(dot)]

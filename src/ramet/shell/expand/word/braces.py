@@ -239,7 +239,7 @@ def _expand(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
         yield list(units)
         return
     begin, end, kind = found
-    alternatives = (one for choice in kind for one in _expand(choice)) if isinstance(kind, list) else kind.shown()
+    alternatives = (one for choice in kind for one in _expand(choice)) if isinstance(kind, list) else kind.texts()
     before, after = list(units[:begin]), units[end + 1 :]
     if not after:
         for middle in alternatives:
@@ -347,7 +347,7 @@ def _walk(row: _Row) -> Iterator[list[_Unit]]:
             one = here[place]
             rest = (here, place + 1, after)
             if isinstance(one, _Choices | _Range):
-                waiting.append((before, rest, iter(one.rows) if isinstance(one, _Choices) else one.shown()))
+                waiting.append((before, rest, iter(one.rows) if isinstance(one, _Choices) else one.texts()))
                 break
             before = (before, one)
         else:
@@ -386,7 +386,7 @@ class _Range(NamedTuple):
     width: int
     letters: bool
 
-    def shown(self) -> Iterator[list[_Unit]]:
+    def texts(self) -> Iterator[list[_Unit]]:
         for number in self.numbers:
             yield _letter(number) if self.letters else [_padded(number, self.width)]
 
@@ -396,7 +396,7 @@ class _Itself(NamedTuple):
 
     units: Sequence[_Unit]
 
-    def shown(self) -> Iterator[list[_Unit]]:
+    def texts(self) -> Iterator[list[_Unit]]:
         yield list(self.units)
 
 

@@ -46,9 +46,9 @@ class Emit(NamedTuple):
 
 def gives_several(part: Part) -> bool:
     """Return whether a quoted part may give more or fewer than one field."""
-    looked_at: list[Part] = [part]
-    while looked_at:
-        one = looked_at.pop()
+    pending: list[Part] = [part]
+    while pending:
+        one = pending.pop()
         if isinstance(one, Param):
             if (
                 one.name == "@"
@@ -59,9 +59,9 @@ def gives_several(part: Part) -> bool:
             ):
                 return True
             for arg in one.args:
-                looked_at += arg.parts
+                pending += arg.parts
         elif isinstance(one, DoubleQuoted):
-            looked_at += one.parts
+            pending += one.parts
     return False
 
 
@@ -101,10 +101,10 @@ def _stationed(emit: Emit) -> Emit:
         async def inside(host: Any, fields: Fields) -> None:
             await run(host, fields)
 
-        async def apart(host: Any, fields: Fields) -> None:
+        async def in_task(host: Any, fields: Fields) -> None:
             await asyncio.create_task(inside(host, fields))
 
-        return Emit(True, apart)
+        return Emit(True, in_task)
 
     def called(host: Any, fields: Fields) -> Any:
         with room:

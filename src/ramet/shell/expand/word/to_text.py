@@ -87,10 +87,10 @@ def _spaced_without_ifs(word: Word, quote: Quote, assign: bool) -> Text:
     usual = text(word, quote=quote, assign=assign)
     if not any(map(_joins, word.parts)):
         return usual
-    apart = text(Word(tuple(map(_by_spaces, word.parts))), quote=quote, assign=assign)
+    spaced_text = text(Word(tuple(map(_by_spaces, word.parts))), quote=quote, assign=assign)
 
     def run(host: Any) -> Any:
-        return (apart if host.variables.get("IFS") == "" else usual).run(host)
+        return (spaced_text if host.variables.get("IFS") == "" else usual).run(host)
 
     return Text(usual.wait, run)
 

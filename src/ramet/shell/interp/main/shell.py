@@ -43,7 +43,7 @@ from ramet.shell.interp.run.compile import compile_script
 from ramet.shell.interp.run.functions import HOP, hop, leave_all
 from ramet.shell.interp.run.maybe_async import EXIT, Run, drive
 from ramet.shell.interp.run.simple import invoke
-from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.run.task_group import TaskGroup
 from ramet.shell.interp.run.traps import Leave, active, deliver, exit_trap, run_trap
 from ramet.shell.interp.run.xtrace import trace
 from ramet.shell.interp.state.frames import Killed
@@ -149,7 +149,7 @@ class Shell:
         self.closing.add(closing)
         closing.add_done_callback(self._closed)
 
-    def detach_tasks(self, crew: Crew) -> None:
+    def detach_tasks(self, crew: TaskGroup) -> None:
         """Those that a crew has left end on their own: only the end of the workspace waits for them."""
         for task in crew.tasks:
             if not task.done():
@@ -188,7 +188,7 @@ class Shell:
         if crew.stopped:
             await crew.gone()  # of a call that was cancelled
         if crew.stopped or crew.tasks:
-            crew = session.task_group = Crew()
+            crew = session.task_group = TaskGroup()
         crew.main = None
         session.budget = budget or Budget(self.limits)
         session.history.running = text

@@ -102,7 +102,7 @@ class Assign(NamedTuple):
         return self.node.name
 
     @property
-    def shown(self) -> str:
+    def trace_head(self) -> str:
         """The text of a trace before the value."""
         subscript = "" if self.node.subscript is None else f"[{word_text(self.node.subscript, bash=True)}]"
         return f"{self.node.name}{subscript}{'+' if self.node.append else ''}="

@@ -32,7 +32,7 @@ from ramet.shell.interp.run.pipeline import compile_pipeline, is_program
 from ramet.shell.interp.run.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
 from ramet.shell.interp.run.simple import compile_simple
 from ramet.shell.interp.run.subshell import high_fd, run_shell
-from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.run.task_group import TaskGroup
 from ramet.shell.interp.run.traps import before_command, child_died, deliver, failed, ignore_interrupts
 from ramet.shell.interp.run.xtrace import trace
 from ramet.shell.interp.state.frames import FunctionDef
@@ -181,7 +181,7 @@ def compile_node(node: nodes.Node) -> Run:
         if node.negated and not node.timed and len(node.stages) == 1 and getattr(node.stages[0], "redirects", None):
             return _negated_inside(node, node.stages[0])
         return compile_pipeline(
-            node, [(_apart if len(node.stages) > 1 else compile_node)(stage) for stage in node.stages]
+            node, [(_forked_command if len(node.stages) > 1 else compile_node)(stage) for stage in node.stages]
         )
     with level as station:
         run = _COMPOUND[type(node)](node)
@@ -203,7 +203,7 @@ def compile_node(node: nodes.Node) -> Run:
     return run
 
 
-def _standing(node: nodes.For | nodes.Select) -> Run:
+def _loop_body(node: nodes.For | nodes.Select) -> Run:
     """The body of a loop at whose line bash stands while it runs what is within."""
     with AtLine(node.line):
         return compile_script(node.body)
@@ -352,7 +352,7 @@ def _group(node: nodes.Group) -> Run:
     return compile_script(node.body)
 
 
-def _becoming(script: nodes.Script) -> Run:
+def _subshell_body(script: nodes.Script) -> Run:
     """The body of a subshell: the shell becomes its one program or subshell, whose failure it does not see."""
     statement = script.statements[0] if len(script.statements) == 1 else None
     if statement is None or statement.background:
@@ -371,11 +371,11 @@ def _becoming(script: nodes.Script) -> Run:
 
 def _subshell(node: nodes.Subshell) -> Run:
     with AtLine(node.line):
-        body = _becoming(node.body)
+        body = _subshell_body(node.body)
     plans = compile_redirects(node.redirects)
     line = node.line
 
-    lone = len(node.body.statements) == 1 and isinstance(node.body.statements[0].node, nodes.Simple)
+    single = len(node.body.statements) == 1 and isinstance(node.body.statements[0].node, nodes.Simple)
 
     def redirected(child: ShellState) -> Result:
         return drive(_inside(child, plans, body))
@@ -385,7 +385,7 @@ def _subshell(node: nodes.Subshell) -> Run:
             return ends
         sh.line, sh.last_command = line, node
         child = sh.fork(borrow=True)
-        child.single_command = lone
+        child.single_command = single
         status = await run_shell(child, redirected if plans else body)
         if child.death_signal and sh.single_command:
             sh.death_signal = child.death_signal
@@ -400,14 +400,14 @@ def _subshell(node: nodes.Subshell) -> Run:
     return lambda sh: drive(run(sh))
 
 
-def _apart(node: nodes.Node) -> Run:
+def _forked_command(node: nodes.Node) -> Run:
     """A command that gets a shell of its own anyway: a subshell needs no second one."""
-    if isinstance(node, _UNHEARD):
-        return _unheard(compile_node(node))
+    if isinstance(node, _TRAPLESS):
+        return _without_exit_trap(compile_node(node))
     if not isinstance(node, nodes.Subshell):
         return compile_node(node)
     with AtLine(node.line):
-        body = _becoming(node.body)
+        body = _subshell_body(node.body)
     plans = compile_redirects(node.redirects)
     line = node.line
 
@@ -418,10 +418,10 @@ def _apart(node: nodes.Node) -> Run:
     return run
 
 
-_UNHEARD = (nodes.If, nodes.While, nodes.For, nodes.ForArith, nodes.Select, nodes.Case, nodes.AndOr)
+_TRAPLESS = (nodes.If, nodes.While, nodes.For, nodes.ForArith, nodes.Select, nodes.Case, nodes.AndOr)
 
 
-def _unheard(inner: Run) -> Run:
+def _without_exit_trap(inner: Run) -> Run:
     """A compound in a shell of its own runs no EXIT trap that it has set."""
 
     async def run(sh: ShellState) -> int:
@@ -522,7 +522,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         sh.status = sh.error("".join(("" if isinstance(error, Readonly) else "((: ", *message_of(error))))
         return sh.status
 
-    shown = texts.expression(node.body)
+    expression = texts.expression(node.body)
 
     async def general(sh: ShellState, resume: Callable[[], int] | None = None) -> int:
         sh.line, sh.last_command = line, node
@@ -530,9 +530,9 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
             return ends
         evaluated = value
         if sh.xtrace:
-            expanded = await shown.run(sh) if shown.wait else shown.run(sh)
+            expanded = await expression.run(sh) if expression.wait else expression.run(sh)
             trace(sh, [f"(( {expanded} ))"], raw=True)
-            evaluated = lambda sh: arith.evaluate(expanded, sh.variables)  # noqa: E731 - what is shown is expanded once
+            evaluated = lambda sh: arith.evaluate(expanded, sh.variables)  # noqa: E731 - the trace has expanded it
         try:
             try:
                 found: Any = evaluated(sh) if resume is None else await offload(sh.budget, resume)
@@ -576,28 +576,28 @@ def _background(statement: nodes.Statement) -> Run:
         # Nobody turns around what a job ends with.
         alone = len(node.stages) == 1 and not node.timed
         job = node.stages[0] if alone else nodes.Pipeline(node.stages, False, node.timed, node.merge, node.line)
-        run = _apart(job)
+        run = _forked_command(job)
     else:
-        run = _apart(node)
+        run = _forked_command(node)
     if isinstance(node, nodes.Cond | nodes.ArithCommand):
         run = _checked(run, node)  # other commands end with the process that was made for them
     text: list[str] = []
 
-    def start(sh: ShellState, told: nodes.Node | None = None) -> Result:
+    def start(sh: ShellState, announced: nodes.Node | None = None) -> Result:
         if not text:
             text.append(command_text(node))
         child = sh.jobs.fork_process(sh)
-        child.task_group = Crew()
+        child.task_group = TaskGroup()
         child.errexit_ignored += negated and child.errexit
         child.single_command = isinstance(node, nodes.Simple)
         if child.single_command:
             child.loops = sh.loops
-        child.debug_trap_command = told
+        child.debug_trap_command = announced
         if "monitor" not in sh.options and 0 in child.fds and child.fds[0].base:
             # Only what the shell itself was given: a pipe or a redirection around this command is meant for it.
             child.fds[0].release()
             child.fds[0] = child.open_null()
-        process = sh.jobs.spawn(child, run_shell(child, _begun(sh, run), counted=True))
+        process = sh.jobs.spawn(child, run_shell(child, _background_body(sh, run), counted=True))
         job = sh.jobs.add(process, text[0])
         if sh.interactive and not sh.sub_level and not sh.frames:
             sh.err(f"[{job.id}] {job.pid}\n")
@@ -624,7 +624,7 @@ def _background(statement: nodes.Statement) -> Run:
     return run_it
 
 
-def _begun(sh: ShellState, run: Run) -> Run:
+def _background_body(sh: ShellState, run: Run) -> Run:
     """The body of a process that is started by `&`; a signal that comes before it has begun finds it as any other."""
     if "monitor" in sh.options:
         return run
@@ -648,7 +648,7 @@ def _coproc(node: nodes.Coproc) -> Run:
             return 1
         sh.make_room("coproc", 2)
         child = sh.jobs.fork_process(sh)
-        child.task_group = Crew()
+        child.task_group = TaskGroup()
         their_in, our_out = pipe()
         our_in, their_out = pipe()
         for fd, stream in ((0, their_in), (1, their_out)):
@@ -664,7 +664,7 @@ def _coproc(node: nodes.Coproc) -> Run:
             second = first - 3  # the other ends of both pipes were between them
         sh.fds[first], sh.fds[second] = Description(our_in), Description(our_out)
         sh.variables.set_list(node.name, [str(first), str(second)])
-        process = sh.jobs.spawn(child, run_shell(child, _begun(sh, run), counted=True))
+        process = sh.jobs.spawn(child, run_shell(child, _background_body(sh, run), counted=True))
         job = sh.jobs.add(process, f"coproc {node.name} {command_text(node.body)}")
         sh.variables.set(f"{node.name}_PID", str(job.pid))
         sh.coprocs[node.name] = job.pid
@@ -680,9 +680,9 @@ _COMPOUND: dict[type, Callable[[Any], Run]] = {
     nodes.Subshell: _subshell,
     nodes.If: _if,
     nodes.While: lambda node: compile_while(node, compile_script(node.condition), compile_script(node.body)),
-    nodes.For: lambda node: compile_for(node, _standing(node)),
+    nodes.For: lambda node: compile_for(node, _loop_body(node)),
     nodes.ForArith: lambda node: compile_for_arith(node, compile_script(node.body)),
-    nodes.Select: lambda node: compile_select(node, _standing(node)),
+    nodes.Select: lambda node: compile_select(node, _loop_body(node)),
     nodes.Case: _case,
     nodes.Function: _function,
     nodes.ArithCommand: _arithmetic,

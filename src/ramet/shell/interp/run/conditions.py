@@ -364,7 +364,7 @@ def _trace(sh: ShellState, *words: str) -> None:
     trace(sh, ["[[", *words, "]]"], raw=True)
 
 
-def _shown(value: str) -> str:
+def _traced_word(value: str) -> str:
     return value if value else "''"
 
 
@@ -376,7 +376,7 @@ def _map(text: texts.Text, op: str, change: Callable[[str], bool]) -> Test:
         async def waiting(sh: ShellState) -> bool:
             value = await inner(sh)
             if sh.xtrace:
-                _trace(sh, op, _shown(value))
+                _trace(sh, op, _traced_word(value))
             return change(value)
 
         return waiting
@@ -384,7 +384,7 @@ def _map(text: texts.Text, op: str, change: Callable[[str], bool]) -> Test:
     def run(sh: ShellState) -> bool:
         value = inner(sh)
         if sh.xtrace:
-            _trace(sh, op, _shown(value))
+            _trace(sh, op, _traced_word(value))
         return change(value)
 
     return run
@@ -401,13 +401,13 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
     async def waiting(sh: ShellState) -> bool:
         value = await inner(sh) if text.wait else inner(sh)
         if sh.xtrace:
-            _trace(sh, sign + op, _shown(value))
+            _trace(sh, sign + op, _traced_word(value))
         return await file_test(sh, op, value) if op in FILE_TESTS else plain_unary(sh, op, value)
 
     def run(sh: ShellState) -> bool:
         value = inner(sh)
         if sh.xtrace:
-            _trace(sh, sign + op, _shown(value))
+            _trace(sh, sign + op, _traced_word(value))
         return plain_unary(sh, op, value)
 
     return waiting if text.wait or op in FILE_TESTS else run
@@ -453,7 +453,7 @@ def _pair(
         traced = None
 
     def trace(sh: ShellState, a: str, b: str) -> None:
-        _trace(sh, sign + _shown(a), op, _shown(b if traced is None else traced.run(sh)))
+        _trace(sh, sign + _traced_word(a), op, _traced_word(b if traced is None else traced.run(sh)))
 
     if left.wait or right.wait:
 
@@ -514,7 +514,7 @@ def _regex_test(left: texts.Text, right: texts.Text, sign: str) -> Test:
         else:
             pattern = regex_text(marked)
         if sh.xtrace:
-            _trace(sh, sign + _shown(value), "=~", _shown(pattern))
+            _trace(sh, sign + _traced_word(value), "=~", _traced_word(pattern))
         return await _regex_match(sh, value, pattern)
 
     return run

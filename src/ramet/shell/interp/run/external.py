@@ -21,7 +21,7 @@ from ramet.shell.interp.process.descriptors import Description, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
 from ramet.shell.interp.process.groups import Group
 from ramet.shell.interp.run.batches import rows
-from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.run.task_group import TaskGroup
 from ramet.shell.interp.run.traps import Leave, ignore_interrupts, permitted
 from ramet.shell.interp.state import function_table
 from ramet.shell.interp.state.frames import Killed
@@ -174,20 +174,20 @@ async def runnable(sh: ShellState, name: str) -> Path | None:
     return path
 
 
-async def _script_file(sh: ShellState, path: Path, shown: str, argv: list[str], depth: int = 0) -> int:
+async def _script_file(sh: ShellState, path: Path, label: str, argv: list[str], depth: int = 0) -> int:
     """Run a file of the tree: the command that it stands for, by its `#!` line, else as a shell script."""
     try:
         data = await sh.shell.read_file(path)
     except OSError as error:
-        return sh.error(f"{shown}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
+        return sh.error(f"{label}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
     if data.startswith(PROGRAM) and in_table(sh, stands_for := paths.decode(data[len(PROGRAM) :].strip())):
         return await _table(sh, stands_for, argv)
     program, argument = _interpreter(data)
     if program:
-        return await _interpreted(sh, shown, program, argument, [shown, *argv[1:]], depth)
+        return await _interpreted(sh, label, program, argument, [label, *argv[1:]], depth)
     if b"\0" in data[:80]:
-        return sh.error(f"{shown}: cannot execute binary file: Exec format error", 126)
-    return await sh.shell.run_bash(sh, ["bash", shown, *argv[1:]])
+        return sh.error(f"{label}: cannot execute binary file: Exec format error", 126)
+    return await sh.shell.run_bash(sh, ["bash", label, *argv[1:]])
 
 
 def _interpreter(data: bytes) -> tuple[str, str]:
@@ -208,7 +208,7 @@ async def lacks_interpreter(sh: ShellState, path: Path) -> bool:
     return not await sh.shell.exists(sh.shell.fs.named(program, sh.cwd))
 
 
-async def _interpreted(sh: ShellState, shown: str, program: str, argument: str, operands: list[str], depth: int) -> int:
+async def _interpreted(sh: ShellState, label: str, program: str, argument: str, operands: list[str], depth: int) -> int:
     """Run a file by the program, and the one argument, that its first line names."""
     base = program[program.rfind("/") + 1 :]
     words = [argument] if argument else []
@@ -225,13 +225,13 @@ async def _interpreted(sh: ShellState, shown: str, program: str, argument: str, 
         if stat.is_dir or (stat.mode is not None and not stat.mode & 0o111):
             problem = "Permission denied"
     except FileNotFoundError:
-        return sh.error(f"{shown}: cannot execute: required file not found", 127)
+        return sh.error(f"{label}: cannot execute: required file not found", 127)
     except OSError as error:
         problem = reason(error)
     if depth >= _INTERPRETERS:
         problem = "Too many levels of symbolic links"
     if problem:
-        sh.err(f"{sh.error_name}: {shown}: {program}: bad interpreter: {problem}\n")
+        sh.err(f"{sh.error_name}: {label}: {program}: bad interpreter: {problem}\n")
         return 126
     return await _script_file(sh, path, program, [program, *words, *operands], depth + 1)
 
@@ -300,7 +300,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
         services=services,
     )
     try:
-        status = await (command(proc) if sh.group is None else sh.group.run(sh, _started(command, proc)))
+        status = await (command(proc) if sh.group is None else sh.group.run(sh, _call(command, proc)))
         stdout = proc.stdout
         if stdout.full and not (isinstance(stdout, PipeWriter) and stdout.broken):
             await stdout.drain()
@@ -336,7 +336,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
         return 70
 
 
-async def _started(command: Exec, proc: Proc) -> int:
+async def _call(command: Exec, proc: Proc) -> int:
     return await command(proc)
 
 
@@ -381,7 +381,7 @@ def _runner(sh: ShellState, parent: str, group: Group | None) -> Any:
                     child.traps[name] = ""
             process = sh.process
             if group is not None:
-                return await sh.task_group.steps(_in_its_crew(child, list(argv), parent))
+                return await sh.task_group.steps(_in_own_group(child, list(argv), parent))
             if process is None or not sh.single_command or process.session is not sh or parent not in _REPLACED:
                 return await child.task_group.steps(_run_child(child, list(argv), parent))
             child.single_command, process.session = True, child
@@ -426,12 +426,12 @@ async def _run_child(child: ShellState, argv: list[str], parent: str) -> int:
     name = argv[0] if argv else ""
     refusal = await _refusal(child, name)
     if refusal:
-        shown = name if parent == "xargs" else f"\u2018{name}\u2019"
+        label = name if parent == "xargs" else f"\u2018{name}\u2019"
         if parent in ("timeout", "nohup", "stdbuf"):
-            shown = f"failed to run command {shown}"
+            label = f"failed to run command {label}"
         elif parent in ("flock", "setsid"):
-            shown = f"failed to execute {name}"
-        child.err(f"{parent}: {shown}: {strerror(refusal)}\n")
+            label = f"failed to execute {name}"
+        child.err(f"{parent}: {label}: {strerror(refusal)}\n")
         if parent == "env" and refusal == errno.ENOENT and any(char.isspace() for char in name):
             child.err("env: use -[v]S to pass options in shebang lines\n")
         await release_all(child.fds)
@@ -445,14 +445,14 @@ async def _run_child(child: ShellState, argv: list[str], parent: str) -> int:
     return BySignal(number) if number else status
 
 
-async def _in_its_crew(child: ShellState, argv: list[str], parent: str) -> int:
+async def _in_own_group(child: ShellState, argv: list[str], parent: str) -> int:
     """The same for a program that may end what it has started: all of that then stops at once."""
-    crew = child.task_group = Crew()
+    tasks = child.task_group = TaskGroup()
     try:
-        status = crew.lead(_run_child(child, argv, parent))
+        status = tasks.lead(_run_child(child, argv, parent))
         return status if isinstance(status, int) else await status
     finally:
-        child.shell.detach_tasks(crew)
+        child.shell.detach_tasks(tasks)
 
 
 async def _refusal(sh: ShellState, name: str) -> int:

@@ -31,17 +31,17 @@ async def hop(sh: ShellState, work: Callable[[], Coroutine[Any, Any, T]], forked
     task: asyncio.Task[T] | None = None
     try:
         await sh.budget.yield_turn()
-        crew, current = sh.task_group, asyncio.current_task()
+        group, current = sh.task_group, asyncio.current_task()
         if forked:
-            return await crew.apart(work)
-        if current in crew.tasks:
-            task = asyncio.create_task(crew.member(work))
+            return await group.run_in_task(work)
+        if current in group.tasks:
+            task = asyncio.create_task(group.member(work))
             return await task
         task = asyncio.create_task(work())
-        return await (crew.wait_for(task) if crew.main in (None, current) else task)
+        return await (group.wait_for(task) if group.main in (None, current) else task)
     except GeneratorExit:
         if task is not None:
-            task.cancel()  # whoever waits for it gives up, where nothing may wait
+            task.cancel()  # the caller may not wait and gives up
         raise
     except (ShellError, asyncio.CancelledError) as error:
         # A traceback through thousands of levels costs more than the script.

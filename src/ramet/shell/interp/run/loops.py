@@ -185,30 +185,29 @@ _ONE: Final = Word((Literal("1"),))
 
 
 async def _before(sh: ShellState, expression: ArithCommand) -> tuple[int | None, str | None]:
-    """Traces and traps see each expression of `for ((...))` as a command of its own; also what a trace has shown, which
-    is expanded once."""
+    """Trace an expression of `for ((...))` and run DEBUG traps; return how they end it, and its text if expanded."""
     from ramet.shell.interp.run.traps import before_command
     from ramet.shell.interp.run.xtrace import trace
 
     sh.line, sh.last_command = expression.line, expression
-    shown = None
+    text = None
     expanded = texts.document(expression.body)
     if sh.xtrace or ("DEBUG" in sh.traps and expanded.const is None):
-        shown = await expanded.run(sh) if expanded.wait else expanded.run(sh)
-        expression = ArithCommand(Word((Literal(shown),)), (), expression.line)
+        text = await expanded.run(sh) if expanded.wait else expanded.run(sh)
+        expression = ArithCommand(Word((Literal(text),)), (), expression.line)
         sh.last_command = expression
-    if sh.xtrace and shown is not None:
-        trace(sh, [f"(( {shown} ))"], raw=True)
-    return await before_command(sh, expression), shown
+    if sh.xtrace and text is not None:
+        trace(sh, [f"(( {text} ))"], raw=True)
+    return await before_command(sh, expression), text
 
 
-def _evaluated(sh: ShellState, expression: tuple[bool, Any], shown: str | None) -> Any:
+def _evaluated(sh: ShellState, expression: tuple[bool, Any], text: str | None) -> Any:
     """The value of an expression, as something to await where it waits."""
-    if shown is None:
+    if text is None:
         return expression[1](sh)
     if not expression[0]:
-        return arith.evaluate(shown, sh.variables)
-    return _at_once(arith.evaluate(shown, sh.variables))
+        return arith.evaluate(text, sh.variables)
+    return _at_once(arith.evaluate(text, sh.variables))
 
 
 async def _at_once(value: int) -> int:
@@ -227,7 +226,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
     parts = [texts.number(word) if word.parts else None for word in (node.init, node.condition, node.step)]
     init, condition, step = parts
     line = node.line
-    shown = [ArithCommand(word if word.parts else _ONE, (), line) for word in (node.init, node.condition, node.step)]
+    commands = [ArithCommand(word if word.parts else _ONE, (), line) for word in (node.init, node.condition, node.step)]
 
     async def loop(sh: ShellState) -> int:
         status = 0
@@ -239,7 +238,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
         try:
             text: str | None = None
             if sh.instrumented:
-                ends, text = await _before(sh, shown[0])
+                ends, text = await _before(sh, commands[0])
                 if ends is not None:
                     return ends if ends < 256 or _beyond(sh, ends) else 0
             if init is not None:
@@ -249,7 +248,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
             while True:
                 text = None
                 if sh.instrumented:
-                    ends, text = await _before(sh, shown[1])
+                    ends, text = await _before(sh, commands[1])
                     if ends is not None and ends > 255:
                         if _beyond(sh, ends):
                             return ends
@@ -278,7 +277,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                         break
                 text = None
                 if sh.instrumented:
-                    ends, text = await _before(sh, shown[2])
+                    ends, text = await _before(sh, commands[2])
                     if ends is not None and ends > 255:
                         if _beyond(sh, ends):
                             return ends

@@ -94,7 +94,7 @@ async def _watched_assignments(sh: ShellState, node: Simple, assigns: list[Assig
 async def traced_assignment(sh: ShellState, assign: Assign) -> None:
     """Trace an assignment with its value expanded, then make it."""
     if assign.literal is not None:
-        trace(sh, [assign.shown + assign.literal], raw=True)
+        trace(sh, [assign.trace_head + assign.literal], raw=True)
         pending = assign.run(sh)
         if pending is not None:
             await pending
@@ -103,14 +103,14 @@ async def traced_assignment(sh: ShellState, assign: Assign) -> None:
         await _traced_element(sh, assign, *assign.element)
         return
     word = await word_of(assign, sh)
-    trace_value(sh, f"{word.name}{'+' if word.append else ''}=" if word.key is None else assign.shown, word.value)
+    trace_value(sh, f"{word.name}{'+' if word.append else ''}=" if word.key is None else assign.trace_head, word.value)
     put(sh, word.name, word.value, word.append)
 
 
 async def _traced_element(sh: ShellState, assign: Assign, key: Text, text: Text) -> None:
     """Trace and make the assignment to an element, whose value is expanded before its subscript."""
     value = await text.run(sh) if text.wait else text.run(sh)
-    trace_value(sh, assign.shown, value)
+    trace_value(sh, assign.trace_head, value)
     index = await key.run(sh) if key.wait else key.run(sh)
     node = assign.node
     set_item(sh, node.name, index, value, node.append, word_text(node.subscript) if node.subscript else "")

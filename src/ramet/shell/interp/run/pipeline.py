@@ -211,9 +211,11 @@ async def _stages(
                 tasks.append(status)
             elif inline[number]:
                 started = drive(run_shell(child, stage, counted=True))
-                tasks.append(started if isinstance(started, int) else asyncio.create_task(_going_on(child, started)))
+                tasks.append(
+                    started if isinstance(started, int) else asyncio.create_task(_finish_stage(child, started))
+                )
             else:
-                task = asyncio.create_task(_started(sh.shell.start_queue.turn(), child, stage))
+                task = asyncio.create_task(_run_stage(sh.shell.start_queue.turn(), child, stage))
                 sh.task_group.tasks[task] = True
                 tasks.append(task)
         statuses = await _gather(tasks)
@@ -224,7 +226,7 @@ async def _stages(
         for number, child in enumerate(children):
             begun = tasks[number] if number < len(tasks) else 0
             if isinstance(begun, asyncio.Task) and not begun.done():
-                begun.add_done_callback(partial(_unbegun, child))
+                begun.add_done_callback(partial(_release_unstarted, child))
             else:
                 sh.shell.release_unstarted(child)
         raise
@@ -236,7 +238,7 @@ async def _stages(
         status = next((one for one in reversed(statuses) if one), 0)
     sh.status = status
     if status > 128 and (children[-1].death_signal or (sh.pipefail and any(child.death_signal for child in children))):
-        _tell(sh, node, children, statuses)
+        _report_deaths(sh, node, children, statuses)
     return status
 
 
@@ -253,7 +255,7 @@ _BATCH: Final = 32
 """Stages that are started between two turns of the event loop."""
 
 
-def _tell(sh: ShellState, node: Pipeline, children: list[ShellState], statuses: list[int]) -> None:
+def _report_deaths(sh: ShellState, node: Pipeline, children: list[ShellState], statuses: list[int]) -> None:
     """What became of every stage of a pipeline that died of a signal."""
     number = sh.status - 128
     if number in signals.UNREPORTED or sh.in_substitution:
@@ -279,14 +281,14 @@ def is_program(sh: ShellState, name: str | None) -> bool:
     return name is not None and name not in sh.functions and name not in BUILTINS
 
 
-async def _started(turn: asyncio.Future[None] | None, child: ShellState, stage: Run) -> int:
+async def _run_stage(turn: asyncio.Future[None] | None, child: ShellState, stage: Run) -> int:
     """A stage, once it is its turn to start; cancelled before that, it never begins."""
     if turn is not None:
         await turn
     return await child.task_group.steps(run_shell(child, stage, counted=True), whole=True)
 
 
-async def _going_on(child: ShellState, pending: Awaitable[int]) -> int:
+async def _finish_stage(child: ShellState, pending: Awaitable[int]) -> int:
     return await child.task_group.steps(_await(pending), whole=True)
 
 
@@ -294,7 +296,7 @@ async def _await(pending: Awaitable[int]) -> int:
     return await pending
 
 
-def _unbegun(child: ShellState, task: asyncio.Task[int]) -> None:
+def _release_unstarted(child: ShellState, task: asyncio.Task[int]) -> None:
     """A stage that was left to end may never have begun."""
     child.shell.release_unstarted(child)
 

@@ -56,7 +56,7 @@ class Plan(NamedTuple):
     var: str | None
     wait: bool
     target: Callable[[ShellState], Any]
-    shown: str
+    written: str
     explicit: bool
     private: int
     """Whether making it may change variables or end the shell, which a program's redirections do in its own process:
@@ -92,10 +92,10 @@ def _compile(node: Redirect) -> Plan:
         text = texts.text(node.target, assign=True)
         return Plan(node.op, fd, node.var, text.wait, text.run, "", True, _private(node, node.target))
     fields = words.words((node.target,))
-    shown = word_text(node.target)
+    written = word_text(node.target)
     private = _private(node, node.target)
     whole = None if all(isinstance(part, Literal) for part in node.target.parts) else texts.text(node.target)
-    return Plan(node.op, fd, node.var, fields.wait, fields.run, shown, node.fd is not None, private, whole)
+    return Plan(node.op, fd, node.var, fields.wait, fields.run, written, node.fd is not None, private, whole)
 
 
 _CHANGES = re.compile(r"\$\{(?:[^}]{0,1000}[=?]|[^}]{1001})|\$[(\[](?:[^)\]]{0,1000}(?:=|\+\+|--)|[^)\]]{1001})").search
@@ -168,7 +168,7 @@ async def _apply(sh: ShellState, plan: Plan, undo: Undo) -> None:
     if sh.has_globs:
         found = await sh.shell.globbed(sh, found)
     if len(found) != 1:
-        named = plan.var if plan.var is not None and op in ("<&", ">&") else plan.shown
+        named = plan.var if plan.var is not None and op in ("<&", ">&") else plan.written
         raise RedirectError(f"{named}: ambiguous redirect")
     word = str(found[0])
     if not word.endswith("-") or op not in ("<&", ">&"):
@@ -237,7 +237,7 @@ async def _duplicate(sh: ShellState, plan: Plan, word: str, undo: Undo) -> bool:
     if shared is None:
         if move and fd in sh.fds:
             sh.err(f"{sh.name}: redirection error: cannot duplicate fd: Bad file descriptor\n")
-        raise RedirectError(f"{plan.shown.removesuffix('-')}: Bad file descriptor")
+        raise RedirectError(f"{plan.written.removesuffix('-')}: Bad file descriptor")
     kept = plan.var is not None or fd in sh.fds
     _install(sh, plan, shared.share(), undo)
     if move and int(source) != fd:

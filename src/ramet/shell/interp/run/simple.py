@@ -341,7 +341,7 @@ async def _with_assignments(
             if place and not place % BATCH:
                 await sh.budget.yield_turn()
             if assign.node.subscript is not None:
-                sh.complain(f"`{assign.shown.rstrip('+=')}': not a valid identifier")
+                sh.complain(f"`{assign.trace_head.rstrip('+=')}': not a valid identifier")
                 continue
             try:
                 store.writable(assign.name)

@@ -50,10 +50,10 @@ def report(sh: ShellState, error: Exception) -> int:
     if isinstance(error, Fatal | Unbound) or (sh.posix and isinstance(error, Unforgiven | ArithFailure)):
         # What ends a shell ends `bash -c` with 127, also the process that it makes for a simple command; any other
         # shell, and one with `set -e`, with 1.
-        apart: ShellState | None = sh
+        outer: ShellState | None = sh
         level = sh.sub_level
-        while apart is not None and apart.stage_command is not None:
-            level, apart = level - 1, apart.parent
+        while outer is not None and outer.stage_command is not None:
+            level, outer = level - 1, outer.parent
         return 127 if sh.origin == "environment" and not (level or sh.interactive or sh.errexit) else 1
     return error.status if isinstance(error, ShellError) else 1
 
@@ -210,8 +210,8 @@ async def command_text(sh: ShellState, node: CommandSub) -> str:
     """What a command substitution stands for."""
     body = node.body
     cat = False
-    lone = body is not None and _is_lone(body)
-    if lone and (prepared := in_place.prepared(sh, node)) is not None:
+    single = body is not None and _is_single(body)
+    if single and (prepared := in_place.prepared(sh, node)) is not None:
         return await _text_in_place(sh, *prepared)
     if body is None and node.source.lstrip().startswith("<"):
         try:
@@ -225,12 +225,12 @@ async def command_text(sh: ShellState, node: CommandSub) -> str:
         body = None
     else:
         if node.body is None:
-            lone = _is_lone(body)
-        if not lone:
+            single = _is_single(body)
+        if not single:
             body = relined(sh, body, node.size)
-        shown = _shown_file(body)
-        cat = lone and shown is not None
-        run = _runner(sh, body, shown) if node.size < LONG_SCRIPT else await _long_runner(sh, body, shown)
+        file_only = _file_only(body)
+        cat = single and file_only is not None
+        run = _runner(sh, body, file_only) if node.size < LONG_SCRIPT else await _long_runner(sh, body, file_only)
     child = sh.fork(borrow=True)
     shift_lines(sh, child, node.body, body)
     child.loops = sh.loops  # `break` leaves what it still takes for the body of a loop
@@ -244,7 +244,7 @@ async def command_text(sh: ShellState, node: CommandSub) -> str:
         child.set_option("errexit", False)
     child.trace_level += 1
     child.text_depth, child.in_substitution = 1, True
-    child.single_command = lone
+    child.single_command = single
     sh.status = sh.substitution_status = await run_shell(child, run)
     if output.refs > 0:
         await _last_writers(sh, output)
@@ -283,25 +283,25 @@ def _captured_text(sh: ShellState, capture: Capture) -> str:
 _INTERRUPT: Final = signals.NUMBERS["INT"]
 
 
-def _runner(sh: ShellState, body: Script, shown: Simple | None) -> Run:
+def _runner(sh: ShellState, body: Script, file_only: Simple | None) -> Run:
     """What runs a substitution; `< file`, alone or on its last line, shows the file."""
-    if shown is None:
+    if file_only is None:
         return sh.shell.compiled(body)
     if len(body.statements) == 1:
-        return _cat(shown)
-    return _then_cat(sh.shell.compiled(Script(body.statements[:-1])), shown)
+        return _cat(file_only)
+    return _then_cat(sh.shell.compiled(Script(body.statements[:-1])), file_only)
 
 
-async def _long_runner(sh: ShellState, body: Script, shown: Simple | None) -> Run:
-    return await sh.shell.compiled_aside(sh, body) if shown is None else _runner(sh, body, shown)
+async def _long_runner(sh: ShellState, body: Script, file_only: Simple | None) -> Run:
+    return await sh.shell.compiled_aside(sh, body) if file_only is None else _runner(sh, body, file_only)
 
 
-def _is_lone(body: Script) -> bool:
+def _is_single(body: Script) -> bool:
     """Whether a substitution is one simple command."""
     return len(body.statements) == 1 and isinstance(body.statements[0].node, Simple)
 
 
-def _shown_file(body: Script) -> Simple | None:
+def _file_only(body: Script) -> Simple | None:
     """`< file` at the end of a substitution, where it stands on a line of its own."""
     last = body.statements[-1] if body.statements else None
     if (
@@ -394,8 +394,8 @@ async def process_path(sh: ShellState, node: ProcessSub) -> str:
         run = sh.shell.text_runner(text)
     else:
         again = body = relined(sh, body, node.size)
-        shown = _shown_file(body)
-        run = _runner(sh, body, shown) if node.size < LONG_SCRIPT else await _long_runner(sh, body, shown)
+        file_only = _file_only(body)
+        run = _runner(sh, body, file_only) if node.size < LONG_SCRIPT else await _long_runner(sh, body, file_only)
     sh.make_room("process substitution")
     child = sh.jobs.fork_process(sh)
     reader, writer = pipe()

@@ -90,8 +90,8 @@ async def before_command(sh: ShellState, node: Any) -> int | None:
         result = await deliver(sh)
         if result:
             return result
-    told, sh.debug_trap_command = sh.debug_trap_command, None
-    if told is node:
+    announced, sh.debug_trap_command = sh.debug_trap_command, None
+    if announced is node:
         sh.trap_command = node
     elif "DEBUG" in sh.traps and not sh.in_debug_trap and active(sh, "DEBUG", sh.functrace):
         sh.in_debug_trap = True

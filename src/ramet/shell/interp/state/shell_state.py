@@ -24,7 +24,7 @@ from ramet.shell.expand.word.fields import DEFAULT_IFS
 from ramet.shell.history.entries import Kept
 from ramet.shell.interp.process.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.run.maybe_async import Result, drive
-from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.run.task_group import TaskGroup
 from ramet.shell.interp.state.frames import Frame, FunctionDef
 from ramet.shell.interp.state.messages import ShellOutput
 from ramet.shell.interp.state.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
@@ -214,7 +214,7 @@ class ShellState(ShellOutput):
         # -------------------------------------------------------------- the run
         self.background: int | None = None
         self.budget = Budget(shell.limits)
-        self.task_group = Crew()
+        self.task_group = TaskGroup()
         self.fds: Table = {}
         self.flow_n = 0
         self.flow_status = 0
