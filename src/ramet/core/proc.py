@@ -7,7 +7,7 @@ reaches for anything of the host.
 from __future__ import annotations
 
 import errno
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -56,6 +56,39 @@ class Run(Protocol):
     ) -> int: ...
 
 
+class JobTable(Protocol):
+    """The processes of a workspace."""
+
+    def processes(self) -> Iterable[tuple[int, int, str, float]]:
+        """pid, parent's pid, command line and start time (seconds since the epoch)."""
+        ...
+
+    def own_pid(self) -> int:
+        """The pid of the shell that runs this command."""
+        ...
+
+    def next_pid(self) -> int:
+        """A new pid, for this command."""
+        ...
+
+    def signal(self, pid: int, number: int) -> bool:
+        """Deliver a signal; False when there is no such process."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What a shell offers to its commands besides files and streams; None where a command runs without a shell."""
+
+    jobs: JobTable | None = None
+    commands: Container[str] | None = None
+    """The names of the commands that need no file."""
+    workspace: object = None
+    """The identity of the workspace; file locks are per workspace."""
+    signal_group: Callable[[int], bool] | None = None
+    """Signal all that this command started, for `timeout`; False when no trap handles the signal."""
+
+
 @dataclass(slots=True)
 class Proc:
     argv: list[str]
@@ -72,8 +105,7 @@ class Proc:
     fds: Mapping[int, Reader | Writer] = field(default_factory=dict)
     umask: int = 0o022
     user: User = field(default_factory=User)
-    services: Mapping[str, object] = field(default_factory=dict)
-    """What the workspace lends to some commands by name (job table, history, command table); typed by its users."""
+    services: Services = field(default_factory=Services)
 
     @property
     def name(self) -> str:

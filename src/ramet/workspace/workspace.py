@@ -207,7 +207,7 @@ class Workspace:
             hook=self._command_hook(session_id, fs)
             if self.policy is not None and self.policy.watches_commands
             else None,
-            services={"history": self.history, "workspace": self, "policy": self.policy},
+            workspace=self,
             pids=self._pids,
         )
         user = settings.user

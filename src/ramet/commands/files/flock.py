@@ -123,7 +123,7 @@ async def _opened(proc: Proc, word: str) -> tuple[FileStream | _Owner, Hashable]
     except FileNotFoundError:
         stat = None
     if stat is not None and stat.kind is Kind.DIR:
-        return _Owner(), (id(proc.services.get("workspace")), path)
+        return _Owner(), (id(proc.services.workspace), path)
     stream = await proc.fs.open(path, Open.READ if stat is not None else Open.READ | Open.WRITE | Open.CREATE)
     return stream, await _key(proc, stream)
 
@@ -131,7 +131,7 @@ async def _opened(proc: Proc, word: str) -> tuple[FileStream | _Owner, Hashable]
 async def _key(proc: Proc, stream: FileStream) -> Hashable:
     """What a file is by, whatever it is called: its number in this workspace; where it has none, only itself."""
     inode = (await stream.stat()).inode
-    return (id(proc.services.get("workspace")), inode) if inode is not None else id(stream)
+    return (id(proc.services.workspace), inode) if inode is not None else id(stream)
 
 
 async def _locked(

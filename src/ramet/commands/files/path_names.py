@@ -302,8 +302,8 @@ def _commands(proc: Proc) -> Container[str]:
     """The names of the commands that are there without a file."""
     from ramet.commands.framework.table import MODULES
 
-    listed = proc.services.get("commands")
-    return listed if isinstance(listed, (dict, set, frozenset)) else MODULES
+    listed = proc.services.commands
+    return MODULES if listed is None else listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,12 @@
-"""curl, wget and locate: refused with a clear message unless the workspace lends the power."""
+"""curl, wget and locate: refuse with a clear message. A network policy puts others in their place."""
 
 from __future__ import annotations
 
 from ramet.commands.framework.command import Command
-from ramet.core.proc import Exec, Proc
+from ramet.core.proc import Proc
 
 
 async def _refused(proc: Proc, o: None, words: list[str]) -> int:
-    """The workspace may lend a command of this name as a service (`http`); without it the network is off."""
-    lent = proc.services.get(f"command:{proc.argv[0]}")
-    if callable(lent):
-        run: Exec = lent
-        return await run(proc)
     name = proc.argv[0].rpartition("/")[2]
     proc.complain("the network is off in this workspace; ask its owner to allow hosts by policy")
     return 6 if name == "curl" else 4

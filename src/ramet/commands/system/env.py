@@ -365,8 +365,8 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
         name = next((n for n, i in SIGNALS.items() if i == number), str(number))
         proc.complain(typographic(proc, f"sending signal {name} to command {quote(operands[1])}"))
     # What runs may have its own way with the signal: then it is its end that counts, or the end of patience with it.
-    send = proc.services.get("signal")
-    if callable(send) and send(number):
+    signal_group = proc.services.signal_group
+    if signal_group is not None and signal_group(number):
         if await _ended(task, grace):
             return task.result() & 255 if o.preserve else 124
         number = 9

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from ramet.commands.framework.command import Command, UsageError, flag, optional, quote, value
 from ramet.commands.system.env import SIGNALS, signal_number
@@ -13,35 +11,9 @@ from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
 
-@runtime_checkable
-class Jobs(Protocol):
-    """What the workspace lends as `services["jobs"]`: its table of running work."""
-
-    def processes(self) -> Iterable[tuple[int, int, str, float]]:
-        """pid, parent's pid, command line and start time (seconds since the epoch)."""
-        ...
-
-    def own_pid(self) -> int:
-        """The pid of the shell that runs the command that asks."""
-        ...
-
-    def next_pid(self) -> int:
-        """The pid of the command that asks."""
-        ...
-
-    def signal(self, pid: int, number: int) -> bool:
-        """Deliver a signal; False when there is no such process."""
-        ...
-
-
-def _jobs(proc: Proc) -> Jobs | None:
-    found = proc.services.get("jobs")
-    return found if isinstance(found, Jobs) else None
-
-
 def running(proc: Proc) -> list[tuple[int, int, str, float]]:
     """pid, parent, command line and start of everything that runs: the shell, its jobs, and this command."""
-    jobs = _jobs(proc)
+    jobs = proc.services.jobs
     if jobs is None:
         return [(1, 0, " ".join(proc.argv), proc.now())]
     rows = list(jobs.processes())
@@ -50,7 +22,7 @@ def running(proc: Proc) -> list[tuple[int, int, str, float]]:
 
 def send(proc: Proc, pid: int, number: int) -> bool:
     """Signal a process of the workspace; False when there is none of that number."""
-    jobs = _jobs(proc)
+    jobs = proc.services.jobs
     return jobs is not None and jobs.signal(pid, number)
 
 
@@ -106,7 +78,7 @@ async def kill(proc: Proc, o: KillOptions, operands: list[str]) -> int:
         raise UsageError(f"unknown signal name {o.signal}", hint=False)
     if not operands:
         raise UsageError("not enough arguments", hint=False)
-    jobs = _jobs(proc)
+    jobs = proc.services.jobs
     status = 0
     for word in operands:
         if not re.fullmatch(r"-?\d+", word):

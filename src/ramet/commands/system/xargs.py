@@ -524,8 +524,7 @@ class _Runner:
         from ramet.commands.framework.table import MODULES
 
         proc = self.proc
-        listed = proc.services.get("commands")
-        known = listed if isinstance(listed, (dict, set, frozenset)) else MODULES
+        known = MODULES if proc.services.commands is None else proc.services.commands
         if "/" not in word and (word in known or word in ("bash", "sh")):
             return True
         places = [word] if "/" in word else [f"{where or '.'}/{word}" for where in proc.env.get("PATH", "").split(":")]

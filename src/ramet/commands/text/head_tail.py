@@ -369,7 +369,7 @@ class _Followed:
 
 
 def _alive(proc: Proc, pid: str | None) -> object:
-    return None if pid is None else proc.services.get("jobs")
+    return None if pid is None else proc.services.jobs
 
 
 async def _follow(

@@ -62,8 +62,8 @@ def test_what_a_session_has_goes_with_it(steps: list[str]) -> None:
     assert asyncio.run(_run(steps, copy)) == plain
 
 
-ALONE = re.compile(r"\$\$|\$!|BASHPID|PPID|EPOCH|\bwait\b|\bjobs\b|& |&$|coproc|\bkill\b|<\(", re.MULTILINE)
-"""What a process is to others does not go with a session: its number, its jobs."""
+ALONE = re.compile(r"\$\$|\$!|BASHPID|PPID|EPOCH|\bwait\b|\bjobs\b|& |&$|coproc|\bkill\b|<\(|\btimes?\b", re.MULTILINE)
+"""What is not carried with a session: its process number, its jobs, the time that commands take."""
 
 
 @pytest.mark.parametrize("table", sorted(CASES.glob("*.spec")), ids=lambda path: path.stem)

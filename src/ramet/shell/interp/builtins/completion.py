@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import BATCH, LARGE, LONG_SCRIPT
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import BATCH, LONG_SCRIPT
 from ramet.core import ops
 from ramet.core.paths import decode, encode
 from ramet.core.stat import Kind
 from ramet.shell.expand import quote
-from ramet.shell.expand.arith.numerals import LONGEST_NAME
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket, is_unset
 from ramet.shell.expand.word.compile import Words, fields_of
 from ramet.shell.expand.word.compile import words as compile_words
-from ramet.shell.expand.word.fields import split_plain
 from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
 from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.run.batches import (
     each,
-    in_buckets,
     then,
     write_lines,
 )
@@ -122,11 +119,11 @@ async def _compgen(sh: ShellState, flags: list[tuple[str, str]], word: str) -> i
     for letter, value in flags:
         kind = _ACTIONS[value] if letter == "A" else letter
         if kind not in _VALUED:
-            names += await _chosen(sh, await _generate(sh, kind, word), "" if kind in "fd" else word)
+            names += _chosen(await _generate(sh, kind, word), "" if kind in "fd" else word)
     if "G" in values:
         names += await _globbed(sh, values["G"])
     if "W" in values:
-        names += await _chosen(sh, await _word_list(sh, values["W"]), word)
+        names += _chosen(await _word_list(sh, values["W"]), word)
     if "F" in values:
         names += await _by_function(sh, values["F"], word)
     if "C" in values:
@@ -140,25 +137,14 @@ async def _compgen(sh: ShellState, flags: list[tuple[str, str]], word: str) -> i
         names += await _files(sh, word, only_directories=True)
     if not names and options & {"default", "bashdefault"}:
         names = await _files(sh, word)
-    lines = (
-        part
-        for place, name in enumerate(names)
-        for part in ((prefix, name, suffix, "\n") if place < adorned else (name, "\n"))
-    )
-    count = len(names) if len(prefix) + len(suffix) < LARGE else len(names) + BATCH
-    written = write_lines(sh, lines, count, "compgen", 0 if names else 1)
+    lines = (f"{prefix}{name}{suffix}\n" if place < adorned else f"{name}\n" for place, name in enumerate(names))
+    written = write_lines(sh, lines, len(names), "compgen", 0 if names else 1)
     return written if isinstance(written, int) else await written
 
 
-_SOME: Final = 1024
-"""Names that are looked at between two chances for others to run."""
-
-
-async def _chosen(sh: ShellState, names: list[str], word: str) -> list[str]:
+def _chosen(names: list[str], word: str) -> list[str]:
     """The names that begin with a word."""
-    if len(names) < _SOME:
-        return [name for name in names if name.startswith(word)]
-    return await offload(sh.budget, lambda: [name for name in names if name.startswith(word)])
+    return [name for name in names if name.startswith(word)]
 
 
 async def _filtered(sh: ShellState, names: list[str], exclude: str, word: str) -> list[str]:
@@ -169,23 +155,21 @@ async def _filtered(sh: ShellState, names: list[str], exclude: str, word: str) -
     text = exclude[negate:].replace("\\&", "\0").replace("&", word).replace("\0", "&")
     pattern = compile_pattern(text, "extglob" in sh.shopts)
     found: list[str] = []
-    for start in range(0, len(names), _SOME):
-        found += [name for name in names[start : start + _SOME] if pattern.matches(name) is negate]
+    for start in range(0, len(names), BATCH):
+        found += [name for name in names[start : start + BATCH] if pattern.matches(name) is negate]
         await sh.budget.yield_turn()
     return found
 
 
 async def _word_list(sh: ShellState, text: str) -> list[str]:
     """The words of `-W`: split, then expanded but for file names, and without their quotes."""
-    if len(text) >= LARGE and not any(char in text for char in _SPECIAL):
-        return await offload(sh.budget, lambda: split_plain(text, sh.ifs))
     found: list[str] = []
-    ifs = sh.ifs
-    raws = await offload(sh.budget, lambda: _split(text, ifs)) if len(text) > LONG_SCRIPT else _split(text, ifs)
+    raws = await offload_large(sh.budget, len(text), partial(_split, text, sh.ifs), LONG_SCRIPT)
     for place, raw in enumerate(raws):
-        if not place % _SOME:
+        if not place % BATCH:
             await sh.budget.yield_turn()
-        words = await _as_word(sh, raw) if any(char in raw for char in _SPECIAL) else None
+        special = any(char in raw for char in _SPECIAL)
+        words = await offload_large(sh.budget, len(raw), partial(_compiled, raw), LONG_SCRIPT) if special else None
         if words is None:
             found.append(raw)
             continue
@@ -222,12 +206,8 @@ def _split(text: str, ifs: str) -> list[str]:
     return [*found, text[begin:]] if begin < len(text) else found
 
 
-async def _as_word(sh: ShellState, text: str) -> Words | None:
-    """A word in which there is something to expand; None when it is none."""
-    return await offload(sh.budget, partial(_compiled, text)) if len(text) > LONG_SCRIPT else _compiled(text)
-
-
 def _compiled(text: str) -> Words | None:
+    """Compile a text as one word; None when it is not one."""
     try:
         script = Parser(f": {text}").next()
     except SyntaxFailure:
@@ -306,7 +286,7 @@ async def _files(sh: ShellState, word: str, only_directories: bool = False) -> l
     found: list[str] = []
     try:
         for place, (name, stat) in enumerate(await ops.entries(sh.shell.fs, sh.shell.fs.named(where or ".", sh.cwd))):
-            if not place % _SOME:
+            if not place % BATCH:
                 await sh.budget.yield_turn()
             if name.startswith(start) and (
                 not only_directories
@@ -398,25 +378,15 @@ def complete(sh: ShellState, argv: list[str]) -> Result:
     if not names:
         return usage(sh, "complete")
     function = dict(flags).get("F")
-    if function is not None and (len(function) > LONGEST_NAME or any(char in function for char in _NO_NAME)):
+    if function is not None and any(char in function for char in _NO_NAME):
         return sh.error(f"complete: `{function}': not a valid identifier", 2)
-    if any(len(value) > LARGE for _, value in flags):
-        return drive(_remember_long(sh, flags, names))
-    return _remember(sh, _specification(flags), names)
+    spec = _specification(flags)
 
-
-def _remember(sh: ShellState, spec: str, names: list[str]) -> Result:
     def remember(name: str) -> None:
         sh.completions.pop(name, None)  # the last one made is the first in its place of the table
         sh.completions[str(name)] = spec
 
     return each(sh, names, remember)
-
-
-async def _remember_long(sh: ShellState, flags: list[tuple[str, str]], names: list[str]) -> int:
-    """The same with a very long value."""
-    status = _remember(sh, await offload(sh.budget, lambda: _specification(flags)), names)
-    return status if isinstance(status, int) else await status
 
 
 _NO_NAME: Final = " \t\n;&|()<>$`\"'\\"
@@ -426,7 +396,7 @@ _BUCKETS: Final = 512
 
 
 def _kept_as(name: str) -> str:
-    return _SPECIAL_NAMES[name] if len(name) == 2 and name in _SPECIAL_NAMES else name
+    return _SPECIAL_NAMES.get(name, name)
 
 
 def _missing(sh: ShellState, who: str, name: str) -> Result:
@@ -454,36 +424,27 @@ def _show(sh: ShellState, names: list[str]) -> Result:
         known.append(name)
         return 0
 
-    def line(name: str) -> tuple[str, ...]:
+    def line(name: str) -> str:
         spec = sh.completions[name]
         shown = name if name in _SPECIAL_NAMES else quote.word(name)
-        return ("complete ", spec, " ", shown, "\n") if spec else ("complete ", shown, "\n")
-
-    async def show_all() -> int:
-        last_first = reversed(sh.completions)
-        ordered = await in_buckets(last_first, lambda name: bucket(_kept_as(name)), _BUCKETS, sh.budget)
-        written = write_lines(sh, chain.from_iterable(map(line, ordered)), len(sh.completions), "complete")
-        return written if isinstance(written, int) else await written
+        return f"complete {spec} {shown}\n" if spec else f"complete {shown}\n"
 
     if not names:
-        return drive(show_all())
+        # bash's hash table: by bucket, the last one added first.
+        last_first = reversed(sh.completions)
+        ordered = sorted(last_first, key=lambda name: bucket(_kept_as(name)) % _BUCKETS)
+        return write_lines(sh, map(line, ordered), len(ordered), "complete")
     return then(
-        each(sh, names, look_up),
-        lambda status: status or write_lines(sh, chain.from_iterable(map(line, known)), len(known), "complete"),
+        each(sh, names, look_up), lambda status: status or write_lines(sh, map(line, known), len(known), "complete")
     )
 
 
 def compopt(sh: ShellState, argv: list[str]) -> Result:
-    return drive(_compopt(sh, argv))
-
-
-async def _compopt(sh: ShellState, argv: list[str]) -> int:
     options: list[tuple[bool, str]] = []
     names: list[str] = []
     i = 1
     while i < len(argv):
-        await sh.budget.yield_turn()
-        word = str(argv[i])
+        word = argv[i]
         i += 1
         if word == "--":
             names += argv[i:]
@@ -522,8 +483,7 @@ async def _compopt(sh: ShellState, argv: list[str]) -> int:
         sh.completions[name] = " ".join([*(f"-o {option}" for option in _OPTIONS if option in chosen), rest]).strip()
         return 0
 
-    changed = each(sh, names, change)
-    return changed if isinstance(changed, int) else await changed
+    return each(sh, names, change)
 
 
 TABLE: Final[dict[str, Builtin]] = {"compgen": compgen, "complete": complete, "compopt": compopt}

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from ramet.concurrency.offload import checkpoint, offload
-from ramet.concurrency.sizes import BATCH, LARGE, LONG_SCRIPT
+from ramet.concurrency.offload import checkpoint, offload, offload_large
+from ramet.concurrency.sizes import BATCH, LONG_SCRIPT
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
 from ramet.shell.expand.values import (
@@ -233,33 +233,19 @@ def readonly(sh: ShellState, argv: list[str]) -> Result:
 
 
 def _apply(sh: ShellState, request: Request, local: bool) -> Result:
-    if len(request.words) > BATCH:
-        return drive(_apply_many(sh, request, local))
-    if any(_is_read(sh, request, word) for word in request.words if _closes(word)):
-        return drive(_apply_reading(sh, request, request.words, local))
-    if any(map(_has_many, request.words)):
-        return drive(offload(sh.budget, partial(_apply_all, sh, request, request.words, local)))
-    return _apply_all(sh, request, request.words, local)
+    words = request.words
+    if any(_is_read(sh, request, word) for word in words if _closes(word)):
+        return drive(_apply_reading(sh, request, words, local))
+    if len(words) > BATCH or any(map(_is_large, words)):
+        return drive(offload(sh.budget, partial(_apply_all, sh, request, words, local)))
+    return _apply_all(sh, request, words, local)
 
 
-async def _apply_many(sh: ShellState, request: Request, local: bool) -> int:
-    status = 0
-    for start in range(0, len(request.words), BATCH):
-        words = request.words[start : start + BATCH]
-        if any(_is_read(sh, request, word) for word in words if _closes(word)):
-            status = await _apply_reading(sh, request, words, local) or status
-            continue
-        row = partial(_apply_all, sh, request, words, local)
-        status = (await offload(sh.budget, row) if any(map(_has_many, words)) else row()) or status
-        await turn(sh)
-    return status
-
-
-def _has_many(word: str) -> bool:
-    """Whether an argument assigns so much that it is done aside."""
+def _is_large(word: str) -> bool:
+    """Whether an argument assigns enough to be applied in a thread."""
     if not isinstance(word, AssignWord):
         return len(word) > LONG_SCRIPT
-    return len(word.value if word.items is None else word.items) > (LONG_SCRIPT if word.items is None else BATCH)
+    return len(word.value) > LONG_SCRIPT if word.items is None else len(word.items) > BATCH
 
 
 def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) -> int:
@@ -270,22 +256,22 @@ def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) 
             if not _apply_one(sh, request, word, local):
                 status = 1
         except Readonly as error:
-            sh.complain("".join(("" if request.command in MARKERS else f"{request.command}: ", *error.parts)))
+            sh.complain(f"{'' if request.command in MARKERS else f'{request.command}: '}{error.message}")
             request.unassigned = True
             status = 1
         except Compound as error:
-            raise Discard(error.parts) from None
+            raise Discard(error.message) from None
         except (BadSubscript, Fatal):
             raise
         except BadNumber as error:
-            raise BadNumber((f"{request.command}: ", *error.parts)) from None
+            raise BadNumber(f"{request.command}: {error.message}") from None
         except Slip as error:
-            raise Discard((f"{request.command}: ", *error.parts)) from None
+            raise Discard(f"{request.command}: {error.message}") from None
         except _Element as error:
-            sh.complain(*error.parts)
+            sh.complain(error.message)
             status = 1
         except ShellError as error:
-            sh.complain("".join((f"{request.command}: ", *error.parts)))
+            sh.complain(f"{request.command}: {error.message}")
             status = 1
             if error.status == 127:
                 raise
@@ -317,8 +303,7 @@ def _apply_one(sh: ShellState, request: Request, word: str, local: bool) -> bool
     name, key = (assignment.name, assignment.key) if assignment is not None else split_subscript(word)
     if not is_name(name) or (key is not None and request.command in ("export", "readonly")):
         element = assignment is not None and key is not None and is_name(name)
-        shown = (name, "[", key or "", "]") if element else (word,)
-        sh.complain("".join((f"{request.command}: `", *shown, "': not a valid identifier")))
+        sh.complain(f"{request.command}: `{f'{name}[{key}]' if element else word}': not a valid identifier")
         sh.export_failed = element  # of an array
         request.late |= word.startswith("-") and "A" in word
         request.unassigned |= element or request.command not in MARKERS
@@ -404,13 +389,13 @@ def _assign(sh: ShellState, name: str, key: str | None, assignment: AssignWord) 
     elif key is not None:
         if key in ("@", "*", "") and not sh.variables.is_assoc(name):
             sh.variables.indexed(name).blank = False
-            raise _Element((f"{name}[", key, "]: bad array subscript"))
+            raise _Element(f"{name}[{key}]: bad array subscript")
         try:
             sh.variables.set_element(name, key, assignment.value, assignment.append)
         except Discard as error:
             if type(error) not in (Discard, Unforgiven):
                 raise
-            raise _Element(error.parts) from None
+            raise _Element(error.message) from None
     elif assignment.read is not None and isinstance(sh.vars.get(name), Indexed | Assoc):
         assign_items(sh, name, assignment.read, assignment.append)
     else:
@@ -444,7 +429,7 @@ async def _apply_reading(sh: ShellState, request: Request, words: list[str], loc
     status = 0
     for word in words:
         if _closes(word) and _is_read(sh, request, word):
-            read = _parsed(word) if len(word) < LARGE else await offload(sh.budget, partial(_parsed, word))
+            read = _parsed(word)
             assert read is not None
             keyed = request.array == "A" or sh.variables.is_assoc(read.name)
             try:
@@ -454,8 +439,8 @@ async def _apply_reading(sh: ShellState, request: Request, words: list[str], loc
                     (sh.variables.make_assoc if keyed else sh.variables.indexed)(read.name).blank = False
                 raise
             word = read
-        row = partial(_apply_all, sh, request, [word], local)
-        status = (await offload(sh.budget, row) if _has_many(word) else row()) or status
+        apply = partial(_apply_all, sh, request, [word], local)
+        status = (await offload(sh.budget, apply) if _is_large(word) else apply()) or status
         await turn(sh)
     return status
 
@@ -465,17 +450,17 @@ async def _compound_items(sh: ShellState, value: str, keyed: bool) -> Sequence[I
     options = sh.syntax_options()
 
     def parse() -> Script | None:
-        return Parser("".join(("x=", value, "\n")), None, options, sh.line_now()).next()
+        return Parser(f"x={value}\n", None, options, sh.line_now()).next()
 
     try:
-        script = parse() if len(value) <= LONG_SCRIPT else await offload(sh.budget, parse)
+        script = await offload_large(sh.budget, len(value), parse, LONG_SCRIPT)
     except SyntaxFailure as failure:
         raise _unreadable(sh, failure, value) from None
     node = script.statements[0].node if script is not None else None
     if not isinstance(node, Simple) or not node.assigns or not isinstance(node.assigns[0].value, ArrayLiteral):
         return [Item(None, False, value)]
-    made = partial(compile_assign, node.assigns[0], keyed)
-    compiled = made() if len(value) <= LONG_SCRIPT else await offload(sh.budget, made)
+    compile_it = partial(compile_assign, node.assigns[0], keyed)
+    compiled = await offload_large(sh.budget, len(value), compile_it, LONG_SCRIPT)
     found: AssignWord = await compiled.word(sh)
     assert found.items is not None
     if not keyed:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE, Assoc, Indexed
 from ramet.shell.interp.builtins.variable_list import declaration_line, every_name, write_variables
-from ramet.shell.interp.run.batches import each, rows, write_lines
+from ramet.shell.interp.run.batches import each, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state import function_table
 from ramet.shell.interp.state.shell_state import ShellState
@@ -54,23 +54,19 @@ def show(sh: ShellState, request: Request) -> Result:
     return drive(write_variables(sh, request.command, request.words, declaration_line, missing))
 
 
-def _not_found(command: str, name: str) -> tuple[str, ...]:
-    return f"{command}: ", name, ": not found"
+def _not_found(command: str, name: str) -> str:
+    return f"{command}: {name}: not found"
 
 
 async def _show_all(sh: ShellState, request: Request) -> int:
     """All variables that have the attributes."""
-    names = await every_name(sh)
+    names = every_name(sh)
     attrs = sh.variables.attrs
     if request.add:
         names = [name for name in names if attrs.get(name, 0) & request.add]
     if request.array:
         kind = Assoc if request.array == "A" else Indexed
-        found: list[str] = []
-        for row in rows(names):
-            found += [name for name in row if type(sh.variables.array(name)) is kind]
-            await sh.budget.yield_turn()
-        names = found
+        names = [name for name in names if type(sh.variables.array(name)) is kind]
     portable = sh.posix and request.command in MARKERS
     line = partial(_portable_line, request.command) if portable else declaration_line
     return await write_variables(sh, request.command, names, line)
@@ -97,14 +93,9 @@ def functions(sh: ShellState, request: Request) -> Result:
     if request.words and (wanted or request.remove & _FUNCTION_BITS) and not shows:
         return each(sh, request.words, partial(_mark_function, sh, request))
     if not request.words:
-        return drive(_show_all_functions(sh, request, wanted))
+        every = (name for name in sh.functions if not wanted or function_table.flags(sh, name) & wanted)
+        return _show_functions(sh, request, sorted(every))
     return _show_functions(sh, request, request.words)
-
-
-async def _show_all_functions(sh: ShellState, request: Request, wanted: int) -> int:
-    some = (name for name in sh.functions if not wanted or function_table.flags(sh, name) & wanted)
-    written = _show_functions(sh, request, sorted(some))
-    return written if isinstance(written, int) else await written
 
 
 def _show_functions(sh: ShellState, request: Request, names: list[str]) -> Result:

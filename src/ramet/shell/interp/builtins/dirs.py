@@ -6,12 +6,12 @@ import errno
 from itertools import chain, count, islice, repeat
 from typing import Final
 
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.sizes import BATCH
 from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
-from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
-from ramet.shell.interp.builtins.usage import flags_of, usage
+from ramet.shell.expand.arith.numerals import is_name, is_number
+from ramet.shell.interp.builtins.usage import flags_of, misused
 from ramet.shell.interp.run.assign import put
 from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
@@ -20,8 +20,6 @@ from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 async def change(sh: ShellState, word: str, physical: bool = False) -> None:
     """Make a directory the current one, and say so in PWD and OLDPWD. Raises OSError."""
-    if len(word) > LARGE:
-        raise fail(errno.ENAMETOOLONG, word)
     logical = word if word.startswith("/") else f"{sh.pwd}{'' if sh.pwd.endswith('/') else '/'}{word}"
     named = paths.parse(logical)
     target = await _walked(sh, word) if physical else await sh.shell.fs.resolve(named)
@@ -93,14 +91,10 @@ def cd(sh: ShellState, argv: list[str]) -> Result:
     return drive(_cd(sh, target, physical))
 
 
-_SOME: Final = 256
-"""Places that are looked at between two chances for others to run."""
-
-
 async def _cd(sh: ShellState, target: str, physical: bool) -> int:
     if not target.startswith(("/", "./", "../")) and target not in (".", ".."):
         for place, prefix in enumerate((sh.variables.get("CDPATH") or "").split(":")):
-            if not place % _SOME:
+            if not place % BATCH:
                 await sh.budget.yield_turn()
             if prefix:
                 try:
@@ -186,7 +180,7 @@ def _short(home: str, path: str) -> str:
 
 def _is_rotation(word: str) -> bool:
     """`+N` and `-N`."""
-    return word[:1] in ("+", "-") and len(word) <= LONGEST_NUMBER and is_number(word[1:])
+    return word[:1] in ("+", "-") and is_number(word[1:])
 
 
 def _rotation(word: str, size: int) -> int | None:
@@ -205,15 +199,10 @@ def _outside(sh: ShellState, name: str, word: str) -> int:
 
 
 def dirs(sh: ShellState, argv: list[str]) -> Result:
-    return drive(_dirs(sh, argv))
-
-
-async def _dirs(sh: ShellState, argv: list[str]) -> int:
     long = lines = verbose = clear = False
     place: int | None = None
     stack = [sh.pwd, *sh.dirs]
     for word in islice(argv, 1, None):
-        await sh.budget.yield_turn()
         if _is_rotation(word):
             place = _rotation(word, len(stack))
             if place is None or not 0 <= place < len(stack):
@@ -223,8 +212,7 @@ async def _dirs(sh: ShellState, argv: list[str]) -> int:
             break
         if word not in ("-c", "-l", "-p", "-v"):  # each on its own
             why = "invalid number" if word[:1] in ("-", "+") else "invalid option"
-            sh.error(f"dirs: {word}: {why}")
-            return usage(sh, "dirs")
+            return misused(sh, "dirs", word, why)
         clear, long = clear or word == "-c", long or word == "-l"
         lines, verbose = lines or word in ("-p", "-v"), verbose or word == "-v"
     if clear:
@@ -236,11 +224,9 @@ async def _dirs(sh: ShellState, argv: list[str]) -> int:
         return (f"{number:2d}  " if verbose else "") + (path if long else _short(home, path)) + end
 
     if place is not None:
-        written = sh.out(encode(show(place, stack[place], "\n")), "dirs")
-    else:
-        ends = chain(repeat("\n" if lines else " ", len(stack) - 1), ("\n",))
-        written = write_lines(sh, map(show, count(), stack, ends), len(stack), "dirs")
-    return written if isinstance(written, int) else await written
+        return sh.out(encode(show(place, stack[place], "\n")), "dirs")
+    ends = chain(repeat("\n" if lines else " ", len(stack) - 1), ("\n",))
+    return write_lines(sh, map(show, count(), stack, ends), len(stack), "dirs")
 
 
 def _options(words: list[str]) -> tuple[list[str], bool, bool]:
@@ -279,9 +265,7 @@ async def _pushd(sh: ShellState, words: list[str]) -> int:
             sh.dirs = stack[1:]
             return 0
     elif words[0].startswith(("-", "+")) and words[0] != "-" and not plain:
-        sh.error(f"pushd: {words[0]}: invalid number")
-        sh.err("pushd: usage: pushd [-n] [+N | -N | dir]\n")
-        return 2
+        return misused(sh, "pushd", words[0], "invalid number")
     else:
         target = words[0] if words[0] != "-" or plain else sh.variables.get("OLDPWD") or ""
         if not target and words[0] == "-":
@@ -329,8 +313,7 @@ async def _popd(sh: ShellState, words: list[str]) -> int:
         found = _rotation(word, len(stack))
         if found is None:
             why = "invalid number" if word[0] in "+-" else "invalid argument"
-            sh.error(f"popd: {word}: {why}")
-            return usage(sh, "popd")
+            return misused(sh, "popd", word, why)
         if not 0 <= found < len(stack) or len(stack) == 1:
             return _outside(sh, "popd", word)
         place = found

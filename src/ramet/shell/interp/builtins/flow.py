@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
 from typing import Final
 
 from ramet.core.paths import encode
@@ -70,8 +68,7 @@ def return_(sh: ShellState, argv: list[str]) -> Result:
         if found is None:
             if words[0] == "--help":
                 return drive(explained(sh, "return"))
-            said = sh.error(f"return: {words[0]}: numeric argument required", 2)
-            return then(said, lambda status: _returning(sh, status))
+            return _returning(sh, sh.error(f"return: {words[0]}: numeric argument required", 2))
         if len(words) > 1:
             raise TooMany("return: too many arguments", sh.status or 1)
         status = found & 255
@@ -95,8 +92,7 @@ def exit_(sh: ShellState, argv: list[str]) -> Result:
     if words:
         found = number_of(words[0])
         if found is None:
-            said = sh.error(f"{argv[0]}: {words[0]}: numeric argument required", 2)
-            return then(said, lambda status: _exiting(sh, status, login))
+            return _exiting(sh, sh.error(f"{argv[0]}: {words[0]}: numeric argument required", 2), login)
         if len(words) > 1:
             captured = sh.sub_level and sh.text_depth  # whoever takes the output is told less
             raise TooMany(f"{argv[0]}: too many arguments", 1 if captured else status or 1)
@@ -313,16 +309,14 @@ def _show_traps(sh: ShellState, wanted: list[str], by_default: bool) -> Result:
             names.append(name)
         return 0
 
-    def line(name: str) -> Iterator[str]:
+    def line(name: str) -> str:
         shown = "SIG" + name if name in signals.NUMBERS and name != "EXIT" and not sh.posix else name
-        action = (quote.single(traps[name]) if name in traps else "-",)
-        return chain(("trap -- ",), action, (f" {shown}\n",))
+        return f"trap -- {quote.single(traps[name]) if name in traps else '-'} {shown}\n"
 
     if not wanted:
         every = [name or str(number) for number, name in enumerate(signals.NAMES)] + [*signals.PSEUDO]
         names = every if by_default else sorted(traps, key=_order)
-    lines = chain.from_iterable(map(line, names))
-    return then(each(sh, wanted, look_up), lambda status: write_lines(sh, lines, len(names), "trap", status))
+    return then(each(sh, wanted, look_up), lambda status: write_lines(sh, map(line, names), len(names), "trap", status))
 
 
 def signal_list() -> str:

@@ -1,13 +1,12 @@
-"""`history`: the commands that a shell has kept, and the file they may be written to; `fc` is beside it."""
+"""`history`: list, change and save the commands of a shell."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from ramet.concurrency.offload import offload
+from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.core.paths import decode, encode
 from ramet.shell.expand.errors import Slip
@@ -40,9 +39,8 @@ async def _history(sh: ShellState, flags: str, offset: str, argv: list[str], ope
             return 0
     if "s" in flags:
         if words:
-            text = joined(sh, " ", words)
-            push = partial(_push, sh, text)
-            await offload(sh.budget, push) if len(sh.variables.get("HISTIGNORE") or "") > LONG_SCRIPT else push()
+            push = partial(_push, sh, joined(sh, " ", words))
+            await offload_large(sh.budget, len(sh.variables.get("HISTIGNORE") or ""), push, LONG_SCRIPT)
         return 0
     if "d" in flags:
         return await _forget(sh, offset)
@@ -70,25 +68,11 @@ async def _listed(sh: ShellState, words: list[str]) -> int:
     if len(words) > 1:
         raise Slip("history: too many arguments")
     start = max(0, len(entries) - abs(count))
-    for first in range(start, len(entries), _SOME):
-        lines = _lines(sh, first, min(first + _SOME, len(entries)))
-        written = write_lines(sh, lines, 2 * _SOME, "history")
-        if written if isinstance(written, int) else await written:
-            return 1
-    return 0
-
-
-_SOME: Final = 1024
-"""Lines that are written between two chances for others to run."""
-
-
-def _lines(sh: ShellState, start: int, stop: int) -> Iterator[str]:
-    base, entries = sh.history.base, sh.history.entries
-    form = sh.variables.get("HISTTIMEFORMAT")
-    for place in range(start, stop):
-        yield f"{base + place:5d}  {_when(entries[place], form)}"
-        yield entries[place].text
-        yield "\n"
+    base, form = sh.history.base, sh.variables.get("HISTTIMEFORMAT")
+    listed = enumerate(entries[start:], base + start)
+    lines = (f"{number:5d}  {_when(entry, form)}{entry.text}\n" for number, entry in listed)
+    written = write_lines(sh, lines, len(entries) - start, "history")
+    return written if isinstance(written, int) else await written
 
 
 def _when(entry: Entry, form: str | None) -> str:

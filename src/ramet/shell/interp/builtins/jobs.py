@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import is_name, is_number, is_signed
 from ramet.shell.interp.builtins.flow import signal_list
@@ -304,8 +302,6 @@ def kill(sh: ShellState, argv: list[str]) -> Result:
         if number is None:
             return sh.error(f"kill: {words[1]}: invalid signal specification")
         words = words[2:]
-    elif words and words[0].startswith("-") and words[0] not in ("-", "--") and len(words[0]) > LARGE:
-        return drive(_no_signal(sh, words[0]))
     elif words and words[0].startswith("-") and words[0] not in ("-", "--"):
         wanted = words[0][1:]
         number = _signal(sh, wanted)
@@ -326,18 +322,11 @@ def kill(sh: ShellState, argv: list[str]) -> Result:
     return each(sh, words, lambda word: _kill_one(sh, str(word), chosen))
 
 
-async def _no_signal(sh: ShellState, word: str) -> int:
-    """An option that is far too long to be a signal."""
-    wanted = await offload(sh.budget, lambda: word[2 if word[1] in "sn" else 1 :])
-    return sh.error(f"kill: {wanted}: invalid signal specification")
-
-
 async def _kill_many(sh: ShellState, words: list[str], number: int) -> int:
-    """Signals for many, some at a time: the last steps of thousands of processes would fill a turn of the loop."""
+    """Signal processes in batches: the last steps of thousands of them would fill a turn of the event loop."""
     status = killed = 0
     for word in words:
-        result = _kill_one(sh, str(word), number)
-        if result if isinstance(result, int) else await result:
+        if _kill_one(sh, str(word), number):
             status = 1
         else:
             killed += 1
@@ -349,9 +338,10 @@ async def _kill_many(sh: ShellState, words: list[str], number: int) -> int:
 
 
 _AT_ONCE: Final = 32
+"""Processes that end in one turn of the event loop."""
 
 
-def _kill_one(sh: ShellState, word: str, number: int) -> Result:
+def _kill_one(sh: ShellState, word: str, number: int) -> int:
     if word.startswith("%"):
         job = _found(sh, "kill", word)
         if job is None:

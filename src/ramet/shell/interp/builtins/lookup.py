@@ -13,7 +13,6 @@ from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, optio
 from ramet.shell.interp.run.assign import without_arrays
 from ramet.shell.interp.run.batches import (
     each,
-    in_buckets,
     then,
     turn,
     write_lines,
@@ -132,7 +131,7 @@ async def _type(sh: ShellState, flags: str, words: list[str]) -> int:
             if not set("tpP") & set(flags):
                 sh.error(f"type: {name}: not found")
             continue
-        lines = [part for line in found for part in _parts(line)]
+        lines = [f"{line}\n" for line in found]
         written = write_lines(sh, lines, len(lines), "type")
         if not isinstance(written, int):
             written = await written
@@ -140,26 +139,18 @@ async def _type(sh: ShellState, flags: str, words: list[str]) -> int:
     return status
 
 
-_Line = str | list[str]
-"""What is said of a name, perhaps in parts."""
-
-
-def _parts(line: _Line) -> tuple[str, ...]:
-    return (line, "\n") if isinstance(line, str) else (*line, "\n")
-
-
-async def _describe(sh: ShellState, name: str, flags: str) -> list[_Line]:
+async def _describe(sh: ShellState, name: str, flags: str) -> list[str]:
     every, kind = "a" in flags, flags.rfind("t") > max(flags.rfind("p"), flags.rfind("P"))
     if kind:
         flags = flags.replace("p", "")  # the last of them holds
-    lines: list[_Line] = []
+    lines: list[str] = []
     if "P" not in flags:
         if name in sh.aliases and "expand_aliases" in sh.shopts:
-            lines.append("alias" if kind else [f"{name} is aliased to `", sh.aliases[name], "'"])
+            lines.append("alias" if kind else f"{name} is aliased to `{sh.aliases[name]}'")
         if name in KEYWORDS:
             lines.append("keyword" if kind else f"{name} is a shell keyword")
         if name in sh.functions and "f" not in flags:
-            lines.append("function" if kind else [f"{name} is a function\n", *(await definition(sh, name))[:-1]])
+            lines.append("function" if kind else f"{name} is a function\n{''.join((await definition(sh, name))[:-1])}")
         if name in builtin_table() and name not in sh.disabled:
             special = "special " if sh.posix and name in SPECIAL else ""
             lines.append("builtin" if kind else f"{name} is a {special}shell builtin")
@@ -186,7 +177,7 @@ async def _describe(sh: ShellState, name: str, flags: str) -> list[_Line]:
     return lines if every else lines[:1]
 
 
-class _Quiet(list[_Line]):
+class _Quiet(list[str]):
     """Found, and nothing to print."""
 
     def __bool__(self) -> bool:
@@ -252,7 +243,7 @@ async def _command_verbose(sh: ShellState, words: list[str]) -> int:
             missing = True
             sh.error(f"command: {name}: not found")
         told = told or bool(found)
-        lines += [part for line in found for part in _parts(line)]
+        lines += [f"{line}\n" for line in found]
     sh.pending_output = []
     written = write_lines(sh, lines, len(lines), "command")
     if not isinstance(written, int):
@@ -337,8 +328,9 @@ def hash_(sh: ShellState, argv: list[str]) -> Result:
 
 
 async def _hash_listed(sh: ShellState, reusable: bool) -> int:
-    """All that is remembered, in the order of bash's table: by bucket, what came last first."""
-    known = await in_buckets(reversed(sh.hashed), bucket, _BUCKETS, sh.budget)
+    """The table in bash's order: by bucket, the last one added first."""
+    last_first = reversed(sh.hashed)
+    known = sorted(last_first, key=lambda name: bucket(name) % _BUCKETS)
     lines: Iterable[str]
     if reusable:
         lines = (f"builtin hash -p {_shown(sh.hashed[name][0])} {name}\n" for name in known)

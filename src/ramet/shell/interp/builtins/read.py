@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from typing import Final
 
-from ramet.concurrency.offload import offload
+from ramet.concurrency.offload import offload, offload_large
 from ramet.concurrency.sizes import BATCH, LARGE, SMALL
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -146,7 +146,7 @@ def read(sh: ShellState, argv: list[str]) -> Result:
             text = line[:-1] if complete else line
             return _assign(sh, request, text, (), 0 if complete else 1)
         if line is not None:
-            if len(line) <= LARGE:
+            if len(line) <= SMALL:
                 taken = _Taken(request.delim)
                 if taken.add(line) is not None:  # else it goes on
                     return _assign(sh, request, taken.out, taken.escaped, 0)
@@ -208,9 +208,11 @@ async def _line(source: _Source, request: _Read) -> tuple[_Data, Sequence[int], 
                 taken.out += block[:end]
                 return taken.result(True)
             taken.out += block
-        elif (rest := taken.add(block)) is not None:
-            source.reader.unread(rest)
-            return taken.result(True)
+        else:
+            rest = await offload_large(source.sh.budget, len(block), partial(taken.add, block), SMALL)
+            if rest is not None:
+                source.reader.unread(rest)
+                return taken.result(True)
         within(source.sh, len(taken.out))
 
 

@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any, Final
 
-from ramet.concurrency.offload import offload
 from ramet.concurrency.recursion import HOP
-from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_number
 from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
 from ramet.shell.interp.run.conditions import (
@@ -27,21 +25,19 @@ BINARY: Final = frozenset((*NUMERIC, *FILE_PAIRS, "=", "==", "!=", "<", ">"))
 
 
 class Usage(Exception):
-    """The expression is wrong: status 2. Its arguments make up the message."""
+    """The expression is wrong: status 2."""
 
 
 def integer(text: str) -> int:
     if len(text) < 19 and text.isdecimal() and text.isascii():
         return int(text)
-    if len(text) > LONGEST_NUMBER:
-        raise Usage(text, ": integer expression expected")
     stripped = text.strip(" \t\n")
     digits = stripped[1:] if stripped[:1] in "+-" else stripped
     if not digits or not digits.isascii() or not digits.isdigit():
-        raise Usage(text, ": integer expression expected")
-    number = int(stripped)
+        raise Usage(f"{text}: integer expression expected")
+    number = int(stripped) if len(digits) < LONGEST_NUMBER else 1 << 63
     if not -(1 << 63) <= number < 1 << 63:
-        raise Usage(text, ": integer expression expected")
+        raise Usage(f"{text}: integer expression expected")
     return number
 
 
@@ -60,7 +56,7 @@ def binary(sh: ShellState, left: str, op: str, right: str) -> bool | Awaitable[b
 
 
 def _is_descriptor(word: str) -> bool:
-    return len(word) <= LONGEST_NUMBER and is_number(word.strip().lstrip("+-"))
+    return is_number(word.strip().lstrip("+-"))
 
 
 def unary(sh: ShellState, op: str, word: str) -> bool | Awaitable[bool]:
@@ -68,17 +64,12 @@ def unary(sh: ShellState, op: str, word: str) -> bool | Awaitable[bool]:
         return file_test(sh, op, word)
     if op == "-t" and not _is_descriptor(word):
         return False
-    if op == "-v" and len(word) > LARGE:
-        return offload(sh.budget, lambda: plain_unary(sh, op, word))
     try:
         return plain_unary(sh, op, word)
     except (BadSubscript, Fatal):
         raise
     except ShellError as error:
         raise Usage(error.message) from None
-
-
-_LONGEST_OPERATOR: Final = 3
 
 
 def _decide(sh: ShellState, args: list[str], end: str = "") -> bool | Awaitable[bool]:
@@ -93,9 +84,9 @@ def _decide(sh: ShellState, args: list[str], end: str = "") -> bool | Awaitable[
             return args[1] == ""
         if len(args[0]) == 2 and args[0] in UNARY:
             return unary(sh, args[0], args[1])
-        raise Usage(args[0], ": unary operator expected")
+        raise Usage(f"{args[0]}: unary operator expected")
     if count == 3:
-        if len(args[1]) <= _LONGEST_OPERATOR and args[1] in BINARY:
+        if args[1] in BINARY:
             return binary(sh, args[0], args[1], args[2])
         if args[1] == "-a":
             return args[0] != "" and args[2] != ""
@@ -105,7 +96,7 @@ def _decide(sh: ShellState, args: list[str], end: str = "") -> bool | Awaitable[
             return _negated(_decide(sh, args[1:], end))
         if args[0][:1] == "(" and args[2][:1] == ")":  # bash looks at the first characters only, and only here
             return args[1] != ""
-        raise Usage(args[1], ": binary operator expected")
+        raise Usage(f"{args[1]}: binary operator expected")
     if count == 4:
         if args[0] == "!":
             return _negated(_decide(sh, args[1:], end))
@@ -215,7 +206,7 @@ def test(sh: ShellState, argv: list[str]) -> Result:
     try:
         found = _decide(sh, args, "]" if name == "[" else "")
     except Usage as error:
-        return sh.error("".join((f"{name}: ", *error.args)), 2)
+        return sh.error(f"{name}: {error}", 2)
     if isinstance(found, bool):
         return 0 if found else 1
     return drive(_later(sh, name, found))
@@ -225,7 +216,7 @@ async def _later(sh: ShellState, name: str, found: Awaitable[Any]) -> int:
     try:
         return 0 if await found else 1
     except Usage as error:
-        return sh.error("".join((f"{name}: ", *error.args)), 2)
+        return sh.error(f"{name}: {error}", 2)
 
 
 TABLE: Final[dict[str, Builtin]] = {"test": test, "[": test}

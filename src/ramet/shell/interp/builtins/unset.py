@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
-from ramet.shell.expand.arith.numerals import LONGEST_NAME, is_name
+from ramet.concurrency.offload import checkpoint, offload
+from ramet.concurrency.sizes import BATCH, LARGE
+from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.expand.values import READONLY, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp.builtins.usage import flags_of
@@ -25,27 +25,15 @@ def unset(sh: ShellState, argv: list[str]) -> Result:
     functions, variables, references = ("f" in options[0], "v" in options[0], "n" in options[0])
     if functions and variables:
         return sh.error("unset: cannot simultaneously unset a function and a variable")
-    if len(options[1]) <= _MANY and all(len(word) <= LARGE for word in options[1]):
-        return _unset_all(sh, options[1], functions, variables, references)
-    return drive(_unset_many(sh, options[1], functions, variables, references))
-
-
-_MANY: Final = 256
-
-
-async def _unset_many(sh: ShellState, words: list[str], functions: bool, variables: bool, references: bool) -> int:
-    status = 0
-    for start in range(0, len(words), _MANY):
-        row = words[start : start + _MANY]
-        work = partial(_unset_all, sh, row, functions, variables, references)
-        status = (await offload(sh.budget, work) if any(len(word) > LARGE for word in row) else work()) or status
-        await sh.budget.yield_turn()
-    return status
+    if len(options[1]) > BATCH or any(len(word) > LARGE for word in options[1]):
+        return drive(offload(sh.budget, partial(_unset_all, sh, options[1], functions, variables, references)))
+    return _unset_all(sh, options[1], functions, variables, references)
 
 
 def _unset_all(sh: ShellState, words: list[str], functions: bool, variables: bool, references: bool) -> int:
     status = 0
     for word in words:
+        checkpoint()
         try:
             status = _unset_one(sh, str(word), functions, variables, references) or status
         except Readonly as error:
@@ -53,8 +41,7 @@ def _unset_all(sh: ShellState, words: list[str], functions: bool, variables: boo
         except (BadSubscript, Fatal):
             raise
         except ShellError as error:
-            sh.complain("".join(("unset: ", *error.parts)))
-            status = 1
+            status = sh.error(f"unset: {error.message}")
     return status
 
 
@@ -97,8 +84,6 @@ def _unset_one(sh: ShellState, word: str, functions: bool, variables: bool, refe
 
 
 def _unset_function(sh: ShellState, name: str) -> int:
-    if len(name) > LONGEST_NAME and name not in sh.functions:
-        return 0
     if function_table.flags(sh, name) & READONLY:
         return sh.error(f"unset: {name}: cannot unset: readonly function")
     function_table.forget(sh, name)

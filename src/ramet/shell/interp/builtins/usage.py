@@ -6,12 +6,11 @@ from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import SMALL
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_signed
 from ramet.shell.expand.pattern.matcher import compile_pattern
-from ramet.shell.interp.run.batches import then
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
@@ -136,9 +135,10 @@ def bad_option(sh: ShellState, name: str, option: str, why: str = "invalid optio
     return usage(sh, name)
 
 
-def misused(sh: ShellState, name: str, word: str, why: str) -> Result:
-    """The same for a word of any length."""
-    return then(sh.error(f"{name}: {word}: {why}"), lambda _: usage(sh, name))
+def misused(sh: ShellState, name: str, word: str, why: str) -> int:
+    """`name: word: why` and the usage line; status 2."""
+    sh.complain(f"{name}: {word}: {why}")
+    return usage(sh, name)
 
 
 class Options(NamedTuple):
@@ -245,7 +245,7 @@ def help_(sh: ShellState, argv: list[str]) -> Result:
 
 async def _helped(sh: ShellState, flags: str, words: list[str]) -> int:
     status = 1
-    if await offload(sh.budget, partial(_is_pattern, words[0])) if len(words[0]) > LARGE else _is_pattern(words[0]):
+    if _is_pattern(words[0]):
         keywords = ", ".join(words)
         head = f"Shell commands matching keyword{'s' if len(words) > 1 else ''} `{keywords}'\n\n"
         written = sh.out(encode(head), "help")
@@ -253,10 +253,7 @@ async def _helped(sh: ShellState, flags: str, words: list[str]) -> int:
             return 1
     for word in words:
         await sh.budget.yield_turn()
-        long = len(word) > _LONGEST
-        names = (
-            await offload(sh.budget, partial(_topics, word)) if long else [word] if word in SYNOPSES else _topics(word)
-        )
+        names = [word] if word in SYNOPSES else await offload_large(sh.budget, len(word), partial(_topics, word), SMALL)
         if not names:
             continue
         written = sh.out(encode("".join([_page(name, flags) for name in names])), "help")
@@ -265,13 +262,8 @@ async def _helped(sh: ShellState, flags: str, words: list[str]) -> int:
         status = 0
     if status:
         last = words[-1]
-        message = ("help: no help topics match `", last, "'.  Try `help help' or `man -k ", last, "' or `info ", last)
-        return sh.error("".join((*message, "'.")))
+        return sh.error(f"help: no help topics match `{last}'.  Try `help help' or `man -k {last}' or `info {last}'.")
     return 0
-
-
-_LONGEST: Final = 4096
-"""Characters of the beginning of a name."""
 
 
 def _is_pattern(word: str) -> bool:
@@ -279,9 +271,7 @@ def _is_pattern(word: str) -> bool:
 
 
 def _topics(word: str) -> list[str]:
-    """What a pattern, or the beginning of a name, is about."""
-    if len(word) > _LONGEST and not _is_pattern(word):
-        return []
+    """The topics that match a pattern or begin with a text."""
     pattern = compile_pattern(word)
     return [name for name in SYNOPSES if pattern.matches(name) or name.startswith(word)]
 

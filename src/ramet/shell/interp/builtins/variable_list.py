@@ -1,17 +1,15 @@
-"""Variables as declare, set and export list them, however many there are and however much is in them."""
+"""List variables as `declare`, `set` and `export` show them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from typing import Final
 
 from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import BATCH, LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.arith.numerals import LONGEST_NAME
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.expand.word import transform
@@ -34,25 +32,20 @@ _UNLISTED: Final = frozenset(
         "SRANDOM",
     )
 )
-_LARGE_ARRAY: Final = 5000
 
 LineOf = Callable[[ShellState, str], str | None]
 """How a variable is shown; None for one that is not."""
 
 
-def is_large(sh: ShellState, name: str) -> bool:
-    """Whether writing a variable takes long enough to be done aside."""
-    value = sh.vars.get(name) if len(name) <= LONGEST_NAME else None
+def _is_large(sh: ShellState, name: str) -> bool:
+    """Whether a variable is large enough to be quoted in a thread."""
+    value = sh.vars.get(name)
     if type(value) is str:
         return len(value) > LARGE
-    if name == "_":
-        return type(sh.last_arg) is not str or len(sh.last_arg) > LARGE
     if isinstance(value, Dynamic):
-        return len(sh.params) > _LARGE_ARRAY  # it may be one of the arrays that hold them
-    if isinstance(value, Assoc) and any(len(key) > LARGE for key in value.items):
-        return True
+        return len(sh.params) > BATCH  # BASH_ARGV holds them
     return isinstance(value, Indexed | Assoc) and (
-        len(value) > _LARGE_ARRAY or any(len(text) > LARGE for text in value.stored() if text is not None)
+        len(value) > BATCH or sum(len(text) for text in value.stored() if text is not None) > LARGE
     )
 
 
@@ -96,20 +89,18 @@ def setting_line(sh: ShellState, name: str) -> str | None:
     return None if text is None else (f"{name}=" + quote.setting(quote.as_locale(sh, text)))
 
 
-async def every_name(sh: ShellState) -> list[str]:
-    """All variables in their order."""
-    names = chain((name for name in sh.vars if "\0" not in name), () if "_" in sh.vars else ("_",))
-    return sorted(names)
+def every_name(sh: ShellState) -> list[str]:
+    """The names of all variables, sorted."""
+    return sorted({"_", *(name for name in sh.vars if "\0" not in name)})
 
 
 async def write_settings(sh: ShellState, command: str, functions: bool = True) -> int:
     """`name=value` of all variables, and the functions."""
-    if await write_variables(sh, command, await every_name(sh), setting_line):
+    if await write_variables(sh, command, every_name(sh), setting_line):
         return 1
     if not functions:
         return 0
-    names = sorted(sh.functions)
-    return await write_functions(sh, names, command)
+    return await write_functions(sh, sorted(sh.functions), command)
 
 
 async def write_variables(
@@ -117,40 +108,22 @@ async def write_variables(
     command: str,
     names: Sequence[str],
     line_of: LineOf,
-    missing: Callable[[str], Sequence[str]] | None = None,
+    missing: Callable[[str], str] | None = None,
 ) -> int:
-    """The lines of variables, however many and however large; `missing` says what is wrong with one that has none."""
+    """Write the lines of variables; `missing` makes the message for one that is not there."""
     status = 0
     for start in range(0, len(names), BATCH):
-        lines: list[str] = []
-        sh.pending_output = lines
+        lines = sh.pending_output = list[str]()
         for name in map(str, names[start : start + BATCH]):
             show = partial(line_of, sh, name)
-            large = is_large(sh, name)
-            line = await offload(sh.budget, show) if large else show()
-            if line is None:
-                status = status if missing is None else sh.error("".join(missing(name)))
-            elif not large:
+            line = await offload(sh.budget, show) if _is_large(sh, name) else show()
+            if line is not None:
                 lines.append(line + "\n")
-            else:
-                sh.pending_output = []
-                if await write_large(sh, "".join(lines), command) or await write_large(sh, line, command, "\n"):
-                    return 1
-                sh.pending_output = lines = []
+            elif missing is not None:
+                status = sh.error(missing(name))
         sh.pending_output = []
         written = sh.out(encode("".join(lines)), command) if lines else 0
         if written if isinstance(written, int) else await written:
             return 1
         await turn(sh)
     return status
-
-
-async def write_large(sh: ShellState, text: str, command: str, end: str = "") -> int:
-    """Text of any length to stdout, in blocks between which others run."""
-    for start in range(0, len(text), LARGE):
-        written = sh.out(encode(text[start : start + LARGE]), command)
-        if written if isinstance(written, int) else await written:
-            return 1
-        await sh.budget.yield_turn()
-    written = sh.out(encode(end), command) if end else 0
-    return written if isinstance(written, int) else await written

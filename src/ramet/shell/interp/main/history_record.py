@@ -6,12 +6,11 @@ Rule: nothing here runs for a shell that keeps no history; lines are expanded be
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import SMALL
-from ramet.core import ops, paths
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import BATCH, SMALL
+from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.shell.expand.pattern.matcher import compile_pattern
@@ -22,8 +21,6 @@ from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
-
-T = TypeVar("T")
 
 
 def own(sh: ShellState) -> Kept:
@@ -243,15 +240,6 @@ async def sync(sh: ShellState) -> None:
 # --------------------------------------------------------------------------------------------------------- files
 
 
-_SOME: Final = 256
-"""Entries that are kept between two chances for others to run."""
-
-
-async def _perhaps_aside(sh: ShellState, size: int, work: Callable[[], T]) -> T:
-    """What is made of so many characters."""
-    return work() if size < SMALL else await offload(sh.budget, work)
-
-
 async def load(sh: ShellState) -> None:
     """History is on from here: the file is read once."""
     kept = own(sh)
@@ -274,10 +262,10 @@ async def read_file(sh: ShellState, name: str, new_only: bool = False) -> None:
     before = kept.in_file
     timed = sh.variables.get("HISTTIMEFORMAT") is not None
     skip = before if new_only else 0
-    found, count = await _perhaps_aside(sh, len(data), lambda: read_entries(decode(data), skip, timed))
+    found, count = await offload_large(sh.budget, len(data), lambda: read_entries(decode(data), skip, timed), SMALL)
     now, most = int(sh.shell.now()), limit(sh)
     for place, entry in enumerate(found):
-        if not place % _SOME:
+        if not place % BATCH:
             await sh.budget.yield_turn_unchecked()  # all of the file or nothing
         if isinstance(entry, str) and kept.entries:
             last = kept.entries[-1]
@@ -295,8 +283,8 @@ async def write_file(sh: ShellState, name: str, entries: list[Entry], append: bo
     """Write entries to a file. Raises OSError."""
     path = sh.shell.fs.named(name, sh.cwd)
     timed = sh.variables.get("HISTTIMEFORMAT") is not None
-    size = len(entries) * _SOME + max((len(entry.text) for entry in entries), default=0)
-    data = await _perhaps_aside(sh, size, lambda: encode(file_text(entries, timed)))
+    size = sum(len(entry.text) for entry in entries)
+    data = await offload_large(sh.budget, size, lambda: encode(file_text(entries, timed)))
     if append and await sh.shell.exists(path):
         data = await sh.shell.read_file(path) + data
     await ops.write_bytes(sh.shell.fs, path, data)
@@ -335,7 +323,7 @@ async def shorten_file(sh: ShellState, name: str) -> None:
         data = await sh.shell.read_file(path)
     except OSError:
         return
-    left = await _perhaps_aside(sh, len(data), lambda: _shortened(paths.decode(data), number))
+    left = await offload_large(sh.budget, len(data), lambda: _shortened(decode(data), number), SMALL)
     if left is None:
         return
     try:

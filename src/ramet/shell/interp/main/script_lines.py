@@ -88,7 +88,7 @@ class Reading:
         if (
             known.options[place] != options
             or (options.expand_aliases and sh.aliases)
-            or "verbose" in sh.options
+            or self._verbose
             or (self._recorded and "history" in sh.options)
         ):
             return None
@@ -96,9 +96,14 @@ class Reading:
         return known.lines[place]
 
     @property
+    def _verbose(self) -> bool:
+        return "verbose" in self._sh.options
+
+    @property
     def over(self) -> bool:
-        """Whether all of the text was known, and has been given."""
-        return self._known is not None and self._known.whole and self._read == len(self._known.lines)
+        """Whether all of the text was cached, and all lines were returned; `set -v` still has to show the rest."""
+        known = self._known
+        return known is not None and known.whole and self._read == len(known.lines) and not self._verbose
 
     async def parsed(self) -> Script | None:
         """The next line, or None after the last one. Raises SyntaxFailure; what comes after it can be read then."""
@@ -124,7 +129,7 @@ class Reading:
                     parser.horizon = -1  # it ends soon where it still reads, for nobody
         except SyntaxFailure as failure:
             self._plain = False  # what fails is to fail again
-            if "verbose" in sh.options and not parser.aliases:
+            if self._verbose and not parser.aliases:
                 within = "unexpected EOF" in failure.message  # all was read to find where something ends
                 end = -1 if within else self._text.find("\n", parser.start)
                 self._repeat(self._read, len(self._text) if end < 0 else end + 1, LINES)
@@ -178,7 +183,7 @@ class Reading:
         self._repeat(begin, len(self._text) if ended else parser.pos, ALL if ended else LINES)
 
     def _repeat(self, begin: int, end: int, what: int) -> None:
-        if "verbose" not in self._sh.options or self._shown < what:
+        if not self._verbose or self._shown < what:
             return
         text = self._text
         if begin and text[begin - 1 : begin] != "\n" and text[begin : begin + 1] == "\n":

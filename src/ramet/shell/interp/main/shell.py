@@ -23,7 +23,7 @@ from ramet.core import paths
 from ramet.core.fs import FileSystem
 from ramet.core.limits import DEFAULT_LIMITS, Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path
-from ramet.core.proc import Exec, User
+from ramet.core.proc import Exec, Services, User
 from ramet.core.streams import IteratorReader, Null, Reader, Writer
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
@@ -101,14 +101,14 @@ class Shell:
         limits: Limits = DEFAULT_LIMITS,
         hook: Hook | None = None,
         name: str = "bash",
-        services: Mapping[str, object] | None = None,
+        workspace: object = None,
         pids: Pids | None = None,
     ) -> None:
         self.fs, self.commands, self.now, self.limits = fs, commands, now, limits
         self.user = user or User()
         self.hook = hook
         self.name = name
-        self.services = dict(services or {})
+        self.workspace = workspace
         self.processes: dict[int, Process] = {}
         self.start_queue = StartQueue()
         self.closing: set[asyncio.Future[Any]] = set()
@@ -167,8 +167,9 @@ class Shell:
     def new_jobs(self) -> Jobs:
         return Jobs(self)
 
-    def services_for(self, sh: ShellState) -> Mapping[str, object]:
-        return {**self.services, "session": sh, "jobs": ProcessTable(sh)}
+    def services_for(self, sh: ShellState, signal_group: Callable[[int], bool] | None = None) -> Services:
+        """What commands of this shell get from it."""
+        return Services(ProcessTable(sh), self.commands, self.workspace, signal_group)
 
     # ------------------------------------------------------------------------------------------------- running
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ProcessTable:
-    """What a shell lends to the commands that it runs, as `services["jobs"]`."""
+    """The `JobTable` of a shell's commands."""
 
     __slots__ = ("_sh",)
 

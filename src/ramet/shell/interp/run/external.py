@@ -277,10 +277,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
     """Call a command of the table with the descriptors and environment of this shell."""
     fds = {number: description.stream for number, description in sh.fds.items() if number > 2}
     shell = sh.shell
-    services = shell.services_for(sh)
     group = Group() if argv[0] == "timeout" else None
-    if group is not None:
-        services = {**services, "signal": group.signal}
     stdin = sh.reader(0)
     stdin.budget = sh.budget
     proc = Proc(
@@ -297,7 +294,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
         fds=fds,
         umask=sh.umask,
         user=shell.user,
-        services=services,
+        services=shell.services_for(sh, None if group is None else group.signal),
     )
     try:
         status = await (command(proc) if sh.group is None else sh.group.run(sh, _call(command, proc)))

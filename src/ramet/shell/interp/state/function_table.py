@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from ramet.concurrency.offload import offload
+from ramet.concurrency.offload import offload, offload_large
 from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
-from ramet.shell.expand.arith.numerals import LONGEST_NAME
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.state.frames import FunctionDef
@@ -48,8 +47,6 @@ def set_flags(sh: ShellState, name: str, add: int, remove: int) -> None:
 
 def forget(sh: ShellState, name: str) -> None:
     """A function goes, with its attributes."""
-    if name not in sh.functions and len(name) > LONGEST_NAME:
-        return
     sh.functions.pop(name, None)
     sh.variables.attrs.pop(MARK + name, None)
 
@@ -63,9 +60,8 @@ def attribute_line(sh: ShellState, name: str) -> str:
 async def definition(sh: ShellState, name: str) -> list[str]:
     """A function as it is shown, in parts."""
     node = sh.functions[name].node
-    if node.size <= LONG_SCRIPT:
-        return [function_text(node, sh.posix), "\n"]
-    return [await offload(sh.budget, partial(function_text, node, sh.posix)), "\n"]
+    text = await offload_large(sh.budget, node.size, partial(function_text, node, sh.posix), LONG_SCRIPT)
+    return [text, "\n"]
 
 
 async def write_functions(sh: ShellState, names: Iterable[str], who: str) -> int:
@@ -122,8 +118,8 @@ async def adopt(sh: ShellState, given: Iterable[tuple[str, str]]) -> None:
         if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
             await sh.budget.yield_turn()
             name = key[len(_PREFIX) : -len(_SUFFIX)]
-            read = partial(_brought, name, value)
-            script = read() if len(value) <= LONG_SCRIPT else await offload(sh.budget, read)
+            script = await offload_large(sh.budget, len(value), partial(_brought, name, value), LONG_SCRIPT)
+            await sh.budget.yield_turn()
             function = None
             if isinstance(script, SyntaxFailure):
                 for line in script.lines(f"{sh.name}: {name}: "):
@@ -142,7 +138,7 @@ def _brought(name: str, value: str) -> Script | SyntaxFailure:
     known = _imported.get((name, value)) if len(value) <= LARGE else None
     if known is None:
         try:
-            parser = Parser("".join((name, " ", value, "\n")), start_line=0)
+            parser = Parser(f"{name} {value}\n", start_line=0)
             known = parser.next() or Script(())
         except SyntaxFailure as failure:
             return failure

@@ -15,7 +15,6 @@ from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path
 from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand.arith import evaluate as arith
-from ramet.shell.expand.arith.numerals import LONGEST_NAME
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
@@ -527,8 +526,6 @@ class ShellState(ShellOutput):
         return "/root" if user == "root" else None
 
     def tilde(self, prefix: str) -> str | None:
-        if len(prefix) > LONGEST_NAME:
-            return None
         if prefix == "+":
             return self.variables.get("PWD")
         if prefix == "-":
