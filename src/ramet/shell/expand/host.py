@@ -1,4 +1,4 @@
-"""`Host`: the small door through which expansion sees the running shell."""
+"""`Host`: the interface through which expansion uses the running shell."""
 
 from __future__ import annotations
 

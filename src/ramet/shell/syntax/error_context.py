@@ -1,4 +1,4 @@
-"""What stands around a bad substitution: bash shows it in its message."""
+"""The text around a bad substitution, which bash shows in its message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simple commands that were looked over, not read: their words are taken apart when somebody asks for them.
+"""`LazySimple`: simple commands whose words are parsed on first access.
 
 Of a script most commands run once or never (branches, functions of a library): where such a command ends is known from
 one match, and until it is compiled its text is all that is kept of it.

@@ -249,7 +249,7 @@ class _Printer:
             self.put(" ")
 
     def block(self, script: Script) -> None:
-        """A list on lines of its own, one step further in."""
+        """Print a list on separate lines, one step further in."""
         self.put("\n")
         self.indent += self.step
         self.lead = True
@@ -272,7 +272,7 @@ class _Printer:
             joined = isinstance(node.first, Pipeline) and len(node.first.stages) > 1
             for op, command in node.rest:
                 if joined and self.bash:
-                    self.bodies("")  # bash ends what is joined already before it goes on, which nobody can read again
+                    self.bodies("")  # as bash does, although the result cannot be parsed again
                 self.bodies(f" {op} ")
                 self.node(command)
                 joined = True

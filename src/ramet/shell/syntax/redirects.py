@@ -60,7 +60,7 @@ class RedirectReader(ConditionReader):
         self._closing = ""  # what ends the text we are in besides its end: `)` inside a command substitution
 
     def fragment(self, body: str, line: int) -> Word:
-        """A text of its own, read as the body of an unquoted here-document that begins at ``line``."""
+        """Read a separate text as the body of an unquoted here-document that begins at ``line``."""
         raise NotImplementedError
 
     def _redirects(self) -> tuple[Redirect, ...]:
@@ -106,7 +106,7 @@ class RedirectReader(ConditionReader):
             and _is_number(self.raw)
             and self.text.startswith(("<", ">"), self.stop)
         ):
-            self.unexpected()  # a number before another redirection is no name of a file
+            self.unexpected()  # a number before another redirection is not a file name
         target = self.read_word()
         if op == "<<" or op == "<<-":
             delimiter, quoted = _delimiter(target.parts)
@@ -189,7 +189,7 @@ class RedirectReader(ConditionReader):
     def _stripped(self, body: str, one: _Pending) -> str:
         if not one.strip:
             return body
-        # What follows a line continuation is no start of a line.
+        # The text after a line continuation does not start a line.
         without = (_TABS if one.quoted else _TABS_OF_LINES).sub
         return without("", body)
 

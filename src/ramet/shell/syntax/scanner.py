@@ -156,7 +156,7 @@ class Scanner:
         return self._line
 
     def longer(self, most: int) -> bool:
-        """Whether there are more characters than so many from here to the end of the line."""
+        """Return whether more than `most` characters are left of the line."""
         return len(self.text) - self.pos > most and self.text.find("\n", self.pos + 1, self.pos + most + 1) < 0
 
     def last_line(self) -> int:

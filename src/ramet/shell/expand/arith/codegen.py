@@ -1,4 +1,4 @@
-"""Arithmetic expressions as generated Python code, for those that are worth it."""
+"""Generate Python code for arithmetic expressions that run repeatedly."""
 
 from __future__ import annotations
 

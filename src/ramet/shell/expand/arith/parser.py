@@ -46,7 +46,7 @@ class ArithFailure(Exception):
         self.subscript = False
         """Whether it is a subscript that cannot be evaluated, which ends more than the command that has it."""
         self.nested = False
-        """Whether an expansion within the expression failed, so that whoever evaluates does not get to say so."""
+        """Whether an expansion within the expression failed, which is reported instead."""
         super().__init__(text, reason, token)
 
     @property

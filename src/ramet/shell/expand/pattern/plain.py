@@ -70,7 +70,7 @@ class Pattern:
         return text[:begin] if begin >= 0 else text
 
     def replace(self, text: str, where: Where, replacement: str | Callable[[str], str], most: int = sys.maxsize) -> str:
-        """``${text/p/r}`` and its kin, of at most so many characters; a callable gets what was matched."""
+        """``${text/p/r}`` and its kin, of at most `most` characters; a callable gets the match."""
         if not text and self.literal is None:
             return _filled(replacement, "", 0, 0) if (self.starred or where == "/%") and self.matches("") else text
         if where == "/#":

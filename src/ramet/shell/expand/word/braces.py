@@ -70,7 +70,7 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
                 pass  # a range of letters holds characters that must be quoted
             else:
                 if text:
-                    # An empty word that nothing quotes is no word: `{,a}` is `a`.
+                    # An empty unquoted word vanishes: `{,a}` is `a`.
                     yield Word((Literal(text),))
                 continue
         if _BACKTICK in found[:-1] and (plain or _BACKTICK not in units):
@@ -113,7 +113,7 @@ def _units(word: Word) -> Sequence[_Unit]:
 
 
 def _closed(text: str, opened: int) -> int:
-    """Where so many open braces are closed; the length of the text when they are not."""
+    """Return where `opened` braces are closed; the length of the text when they are not."""
     for place, char in enumerate(text):
         opened += (char == "{") - (char == "}")
         if not opened:

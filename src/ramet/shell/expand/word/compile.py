@@ -330,7 +330,7 @@ async def _many_words(host: Any, source: Word, out: list[str]) -> None:
     blocks = text_blocks(source)
     if blocks is not None:
         for block in blocks:
-            # An empty word that nothing quotes is no word.
+            # An empty unquoted word vanishes.
             out += block if all(block) else filter(None, block)
             await host.budget.yield_turn()
         return

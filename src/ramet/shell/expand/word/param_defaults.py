@@ -1,4 +1,4 @@
-"""`${x:-word}` and its kin: when the word is taken, and what happens then."""
+"""Choosing operators of parameters: `${x:-word}`, `${x:=word}`, `${x:?word}`, `${x:+word}`."""
 
 from __future__ import annotations
 

@@ -372,7 +372,7 @@ def _slice(node: Param) -> Apply:
         name, _ = host.variables.follow(node.name)
         array = host.variables.array(name)
         if array is None and node.form == "value":
-            # The only value of what is no array is a text like any other.
+            # The only value of a scalar is sliced as text.
             if not found or abs(offset) > len(found[0]):
                 return kind()
             return transform.substring(found[0], offset, length)

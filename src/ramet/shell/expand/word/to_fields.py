@@ -94,7 +94,7 @@ def _emit(part: Part, mode: int) -> Emit:
 
 
 def _stationed(emit: Emit) -> Emit:
-    """Return the same in a task of its own, or with a raised recursion limit."""
+    """Return the same in a separate task, or with a raised recursion limit."""
     run = emit.run
     if emit.wait:
 

@@ -207,7 +207,7 @@ def part_text(part: Part, quoted: bool, quote: Quote) -> Text:
 
 
 def _stationed(text: Text) -> Text:
-    """The same on a stack of its own, or with room, as `nesting` has it."""
+    """Return the same in a separate task, or with a raised recursion limit."""
     if text.const is not None:
         return text
     return text._replace(run=apart(text.run) if text.wait else roomy(text.run))

@@ -68,7 +68,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
                 if type(values.get(name)) is NameRef:
                     name = led_to(store, name)
                     if not is_name(name):
-                        continue  # an element has no life of its own
+                        continue  # an element cannot be local
                 try:
                     if name not in scope:
                         store.local(name)

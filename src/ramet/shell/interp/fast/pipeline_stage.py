@@ -1,4 +1,4 @@
-"""Shortcut: run a stage of a pipeline that is a quick builtin without a task of its own.
+"""Shortcut: run a stage of a pipeline that is a quick builtin without a separate task.
 
 It equals `run/pipeline.py` because such a builtin writes at once and reads nothing: it has ended before the next
 stage starts, or waits for its reader in a task as any other stage does.

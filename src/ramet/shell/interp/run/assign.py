@@ -417,7 +417,7 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
                 items += [Item(None, False, value) for value in found]
             elif text is not None:
                 index = await key.run(sh) if key.wait else key.run(sh)
-                sh.has_globs = False  # what braces make of an element is no name of a file
+                sh.has_globs = False  # results of braces in an element are not globbed
                 spread = tuple(map(str, found))
                 items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh), spread))
         return items
@@ -558,7 +558,7 @@ def _assign_pairs(sh: ShellState, name: str, old: Assoc, items: Sequence[Item], 
 
 def without_arrays(sh: ShellState, words: list[str], associative: bool = False) -> list[str]:
     """What a builtin that assigns nothing gets to see: of each compound assignment, which is made before, the name."""
-    if AssignWord not in set(map(type, words)):  # of which there may be very many
+    if AssignWord not in set(map(type, words)):
         return words
     seen: list[str] = []
     for word in words:

@@ -1,4 +1,4 @@
-"""Trees to closures: lists, conditions, functions, subshells, background.
+"""Compile syntax trees to functions: lists, conditions, functions, subshells, background.
 
 A compiled node takes the session and returns a status, control flow (above 255), or an awaitable of one of these.
 `ignore` counts the enclosing places where a failure is an answer (`if`, `&&`, `!`), which `set -e` must respect.
@@ -401,7 +401,7 @@ def _subshell(node: nodes.Subshell) -> Run:
 
 
 def _forked_command(node: nodes.Node) -> Run:
-    """A command that gets a shell of its own anyway: a subshell needs no second one."""
+    """Compile a command that runs in a forked shell: a subshell needs no second one."""
     if isinstance(node, _TRAPLESS):
         return _without_exit_trap(compile_node(node))
     if not isinstance(node, nodes.Subshell):
@@ -422,7 +422,7 @@ _TRAPLESS = (nodes.If, nodes.While, nodes.For, nodes.ForArith, nodes.Select, nod
 
 
 def _without_exit_trap(inner: Run) -> Run:
-    """A compound in a shell of its own runs no EXIT trap that it has set."""
+    """Compile a compound in a forked shell, which runs no EXIT trap that it has set."""
 
     async def run(sh: ShellState) -> int:
         result: Any = inner(sh)
@@ -482,7 +482,7 @@ def _function(node: nodes.Function) -> Run:
         sh.status = sh.error(message)
         if sh.errexit_ignored or not (sh.errexit or "ERR" in sh.traps):
             return 1
-        sh.trap_command = sh.last_command  # a definition is no command
+        sh.trap_command = sh.last_command  # a definition does not count as a command
         return failed(sh, 1)
 
     def define(sh: ShellState) -> Result:

@@ -16,7 +16,7 @@ from ramet.core import paths
 from ramet.core.paths import decode, encode
 from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import FileStream, PipeReader, PipeWriter
-from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, among, is_name, is_number
+from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Discard
@@ -190,7 +190,7 @@ def plain_unary(sh: ShellState, op: str, word: str) -> bool:
     if op == "-v":
         return is_set(sh, word)
     if op == "-o":
-        return among(word, sh.options)
+        return word in sh.options
     if op == "-R":
         value = sh.vars.get(word)
         return type(value) is NameRef and bool(value.target)
@@ -293,7 +293,7 @@ def _expr(node: CondExpr) -> Test:
 
 
 def _stationed(test: Test) -> Test:
-    """Return the same with a raised recursion limit; a test that waits goes on in a task of its own."""
+    """Return the same with a raised recursion limit; a test that waits goes on in a new task."""
     awaited = apart(lambda found: found)
 
     def run(sh: ShellState) -> bool | Awaitable[bool]:

@@ -1,4 +1,4 @@
-"""Programs: the command table, scripts in the tree, and `sh`/`bash` themselves."""
+"""Run programs: commands of the table, scripts in the tree, `sh` and `bash`."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _too_long(sh: ShellState, argv: list[str]) -> str | None:
 
 
 async def runnable(sh: ShellState, name: str) -> Path | None:
-    """The program that a path names, None for one of the table that is no file; an error says why it cannot be run."""
+    """Return the program that a path names, None for a command of the table; raise why it cannot be run."""
     try:
         path = sh.shell.fs.named(name, sh.cwd)
         stat = await sh.shell.fs.stat(path, follow=True)
@@ -342,7 +342,7 @@ _REPLACED: Final = frozenset(("env", "nohup", "nice", "ionice", "setsid", "stdbu
 
 
 def _runner(sh: ShellState, parent: str, group: Group | None) -> Any:
-    """`proc.run`: another command by this shell's lookup, in a shell of its own."""
+    """`proc.run`: run another command by this shell's lookup in a forked shell."""
 
     async def run(
         argv: Sequence[str],

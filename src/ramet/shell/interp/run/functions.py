@@ -1,4 +1,4 @@
-"""Calling functions: their frame, their scope, and a way down that no depth of recursion can break."""
+"""Call functions: frame, scope, and recursion as deep as the limit allows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ramet.shell.interp.state.scopes import Scope
 from ramet.shell.interp.state.shell_state import ShellState
 
 HOP: Final = 40
-"""Levels that nest on one stack before the next one gets a task, and with it a stack, of its own."""
+"""Levels on one C stack; the next one gets a task, and with it a new stack."""
 
 
 async def hop(sh: ShellState, work: Callable[[], Coroutine[Any, Any, T]], forked: bool = False) -> T:
-    """Go on in a task of its own: however deep a script nests, no stack of ours does.
+    """Go on in a new task, so that the C stack stays shallow however deep a script nests.
 
     Where all of it is the work of a `forked` shell, nobody who is cancelled has to see it end.
     """

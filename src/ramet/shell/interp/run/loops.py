@@ -232,7 +232,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
         status = 0
         budget = sh.budget
         clock, counted = budget.clock, budget.limits.loop_steps is not None
-        inside = False  # what fails in the body is no failure of the loop's own expressions
+        inside = False  # failures in the body are not those of the loop's expressions
         sh.line = line
         sh.loops += 1
         try:

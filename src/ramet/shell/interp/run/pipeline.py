@@ -1,4 +1,4 @@
-"""Pipelines: stages that run concurrently through bounded pipes; `!`, `time`, `pipefail`, `lastpipe`."""
+"""Run pipelines: concurrent stages with bounded pipes; `!`, `time`, `pipefail`, `lastpipe`."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _name(stage: Any) -> str | None:
 
 
 def _negated(body: Run, silent: bool) -> Run:
-    """`! body`; what is `silent` leaves no status of its own behind."""
+    """`! body`; a `silent` one leaves no PIPESTATUS."""
 
     async def waiting(sh: ShellState, pending: Awaitable[int], ignored: bool) -> int:
         result = await pending

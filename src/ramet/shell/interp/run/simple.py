@@ -137,7 +137,7 @@ def _braced(word: Assignment) -> bool:
 
 
 def _unbraced(word: Word | Assignment) -> Iterable[Word | Assignment]:
-    """`declare a=x{1,2}`: unlike an assignment of its own, an argument is subject to brace expansion."""
+    """`declare a=x{1,2}`: unlike a plain assignment, an argument is subject to brace expansion."""
     if isinstance(word, Word) or not isinstance(word.value, Word) or not _braced(word):
         return (word,)
     try:
@@ -215,7 +215,7 @@ async def _declared(sh: ShellState, before: list[str], word: AssignWord) -> str:
     builtin = before[0] if before else ""
     given = [one for one in before[1:] if not isinstance(one, AssignWord)]
     options = list(takewhile(lambda one: one[:1] in ("-", "+"), given))
-    if any(map(_KEYED, given[len(options) :])):  # behind a name it is no option, and yet arrays heed it
+    if any(map(_KEYED, given[len(options) :])):  # after a name it is not an option, and yet arrays obey it
         options.append("-A")
     usual = set("".join(options)) <= _USUAL and not (builtin == "local" and not sh.frames)
     if builtin not in (*_DECLARING, "local") or builtin in sh.functions or not usual:

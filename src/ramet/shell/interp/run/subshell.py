@@ -1,4 +1,4 @@
-"""Running a forked shell to its end: its errors, its EXIT trap, its descriptors; command and process substitution."""
+"""Run forked shells to their end; command and process substitution."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ async def _run_shell(sh: ShellState, run: Run, more: int) -> int:
             await end_substitutions(sh, 0, cancelled=True)
         signal = sh.process.killed if sh.process is not None and sh.process.session is sh else 0
         if isinstance(error, asyncio.CancelledError) and "EXIT" in sh.traps and signal in signals.TERMINATING:
-            await _last_words(sh)  # somebody ended it by a signal
+            await _last_words(sh)  # a signal ended it
         raise
     finally:
         shell.forks -= more
@@ -253,14 +253,14 @@ async def command_text(sh: ShellState, node: CommandSub) -> str:
     if child.death_signal == _INTERRUPT:
         send(sh, _INTERRUPT)  # who interrupts a substitution means the script
     if cat and sh.status and sh.errexit:
-        # bash reads the file without a shell of its own, so the failure counts here, whatever stands around it.
+        # bash reads the file without a subshell, so the failure counts here in any context.
         sh.flow_status = sh.status
         raise Leave(EXIT)
     return _captured_text(sh, capture)
 
 
 async def _text_in_place(sh: ShellState, plan: in_place.Plan, argv: list[str]) -> str:
-    """The same of what needs no shell of its own."""
+    """Return the text of a substitution that needs no subshell."""
     if sh.budget.check():
         await sh.budget.yield_turn()
     capture = Capture(sh.budget.limits.string_bytes, "string_bytes")
@@ -302,7 +302,7 @@ def _is_single(body: Script) -> bool:
 
 
 def _file_only(body: Script) -> Simple | None:
-    """`< file` at the end of a substitution, where it stands on a line of its own."""
+    """Return `< file` at the end of a substitution, if it is on a separate line."""
     last = body.statements[-1] if body.statements else None
     if (
         last is not None
@@ -334,7 +334,7 @@ def _then_cat(run: Run, last: Simple) -> Run:
 
 
 async def _last_writers(sh: ShellState, output: Description) -> None:
-    """A substitution ends when nobody can write to it any more: jobs that it left behind with its output may."""
+    """Wait for jobs that a substitution left behind with its output open."""
     while holders := [
         process.task
         for process in sh.shell.processes.values()
@@ -413,7 +413,7 @@ async def process_path(sh: ShellState, node: ProcessSub) -> str:
     process = sh.jobs.spawn(child, run_shell(child, run, counted=True))
     sh.background = process.pid
     sh.substitutions.append(Substitution(fd, process, node.direction == ">"))
-    await sh.budget.yield_turn()  # one command may have very many
+    await sh.budget.yield_turn()
     return f"/dev/fd/{fd}"
 
 

@@ -1,4 +1,4 @@
-"""The lines of substitutions as bash counts them: it prints what it has read, and reads that when it runs it."""
+"""Line numbers in substitutions as bash counts them: it prints the parsed text and parses that again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`TaskGroup`: cancel and end the tasks of one execution's shells; each job has a group of its own.
+"""`TaskGroup`: cancel and end the tasks of one execution's shells; each job has another group.
 
 - Cancelling an execution stops its whole group at once: no task makes a further step of a script, and none begins.
   Passed on from parent to child, the cancellation would reach the last of thousands much later.
@@ -161,7 +161,7 @@ class TaskGroup:
         return task.result()
 
     async def run_in_task(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run a shell in a task of its own and return its result."""
+        """Run a shell in a new task and return its result."""
         task = asyncio.create_task(self.member(work, whole=True))
         self.tasks[task] = True
         try:

@@ -1,4 +1,4 @@
-"""What happens around commands: traces, DEBUG, ERR, RETURN and EXIT traps, signals, the hook, `set -e`."""
+"""Traps, signals, traces, the command hook and `set -e` around commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ramet.shell.interp.state.shell_state import ShellState
 
 
 def active(sh: ShellState, name: str, inherited: bool) -> bool:
-    """Whether a trap holds here: functions see DEBUG, ERR and RETURN only when told to inherit them."""
+    """Return whether a trap holds here: functions see DEBUG, ERR and RETURN only when they inherit them."""
     if name not in sh.traps:
         return False
     if inherited:
@@ -174,8 +174,8 @@ async def deliver(sh: ShellState) -> int:
 
 
 def child_died(sh: ShellState, count: int = 1) -> None:
-    """So many processes of a shell have ended. The trap runs for those of the trap itself too, but not before another
-    one has ended: else it would never come to an end."""
+    """Note that `count` processes of a shell have ended. Those of the CHLD trap itself count only once another one has
+    ended: else the trap would never stop."""
     if not sh.traps.get("CHLD"):
         return
     if sh.in_chld_trap:
@@ -187,7 +187,7 @@ def child_died(sh: ShellState, count: int = 1) -> None:
 
 
 def interrupted(sh: ShellState) -> int:
-    """The signal that ends what waits for something, 0 for none: the end of a process is no reason to stop waiting."""
+    """Return the signal that interrupts a wait, 0 for none: SIGCHLD does not."""
     return next((number for number in sh.pending if number != signals.CHLD), 0)
 
 
