@@ -1,7 +1,9 @@
-"""Deep recursion: raise Python's recursion limit while deeply nested input is processed.
+"""Recursion as deep as the input nests: Python's recursion limit is raised while it runs, and only then.
 
-- Code under `room` recurses by plain Python calls only, which use no C stack, and its input is bounded by a limit.
-- Coroutines that await each other do use the C stack, so every `HOP` levels the next one runs in a task (`apart`).
+- Work inside `room` recurses by plain Python calls alone, which use none of the thread's C stack, and the reader of its
+  input bounds the depth (`DEEPEST`).
+- `level` counts the nesting of a tree that is compiled to functions. At every eighth level the compiler wraps what it
+  made: `roomy` for a plain function, `apart` for a coroutine function, which goes on in a task with its own C stack.
 """
 
 from __future__ import annotations
@@ -81,3 +83,35 @@ def apart(run: Callable[[A], Awaitable[T]]) -> Callable[[A], Awaitable[T]]:
         return await asyncio.create_task(inside(host))
 
     return waiting
+
+
+_STATION: Final = 8
+"""Levels between two stations."""
+_SHALLOW: Final = 32
+"""Levels that fit into Python's own limit."""
+
+
+class _Depth(threading.local):
+    level = 0
+
+
+_depth = _Depth()
+
+
+class _Level:
+    __slots__ = ()
+
+    def __enter__(self) -> bool:
+        depth = _depth.level = _depth.level + 1
+        if depth == _SHALLOW:
+            room.__enter__()
+        return not depth % _STATION
+
+    def __exit__(self, *exception: object) -> None:
+        if _depth.level == _SHALLOW:
+            room.__exit__()
+        _depth.level -= 1
+
+
+level: Final = _Level()
+"""``with level as station:`` around the compiling of what is one level further in; true where to wrap the result."""

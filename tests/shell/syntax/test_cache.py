@@ -31,7 +31,7 @@ def test_what_comes_once_is_not_kept() -> None:
 
 
 def test_texts_are_kept_with_the_line_that_they_begin_at() -> None:
-    known = cache.Known((), (), (), True)
+    known = cache.ParsedLines((), (), (), True)
     cache.remember("echo line seven", Options(), known, 7)
     assert cache.recall("echo line seven", Options(), 7) is known
     assert cache.recall("echo line seven", Options()) is None
@@ -62,9 +62,9 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         parse("x" * 200)
     assert cache.recall("x" * 200, Options()) is None
     assert not cache.comes_again("x" * 200)
-    cache.remember("x" * 200, Options(), cache.Known((), (), (), True))
+    cache.remember("x" * 200, Options(), cache.ParsedLines((), (), (), True))
     assert ("x" * 200, Options(), 1) not in cache._scripts
-    cache.remember("echo 19", Options(), cache.Known((), (), (), True))
+    cache.remember("echo 19", Options(), cache.ParsedLines((), (), (), True))
     assert cache._size == sum(len(text) for text, _, _ in cache._scripts)
 
 

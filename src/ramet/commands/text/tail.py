@@ -20,7 +20,7 @@ from ramet.commands.text.head_tail import (
 )
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
-from ramet.core.proc import Proc
+from ramet.core.proc import JobTable, Proc
 from ramet.core.streams import BLOCK, FileStream, Reader
 from ramet.patterns.count import occurrences
 

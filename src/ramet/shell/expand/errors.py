@@ -8,7 +8,7 @@ from collections.abc import Callable
 class ShellError(Exception):
     """Something the shell reports as `name: line N: message`.
 
-    A message with a word in it that may be very long is given in parts, and nobody has to put them together.
+    The message may be given in parts.
     """
 
     def __init__(self, message: str | tuple[str, ...], status: int = 1) -> None:
@@ -42,11 +42,11 @@ class Slip(Discard):
 
 
 class BadNumber(Slip):
-    """Text that is no arithmetic where a number is wanted."""
+    """Text that is not an arithmetic expression where a number is wanted."""
 
 
 class BadSubscript(BadNumber):
-    """The same in a subscript: whoever was to use it does not get to say so."""
+    """The same in a subscript: the command that has it reports nothing more."""
 
 
 class Overflow(Slip):
@@ -58,7 +58,7 @@ class TooMany(Slip):
 
 
 class TooLong(Slip):
-    """An expression that takes too long to be evaluated where nothing may wait; who can wait goes on with `resume`."""
+    """An expression too long to evaluate on the event loop; a caller that can wait offloads `resume`."""
 
     resume: Callable[[], int] | None = None
 

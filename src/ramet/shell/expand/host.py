@@ -1,4 +1,4 @@
-"""`Host`: the small door through which expansion sees the running shell."""
+"""`Host`: the interface through which expansion uses the running shell."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ class Host(Protocol):
     variables: Any
     params: list[str]
     budget: Budget
-    parted: bool
-    """Whether a text was given as the parts that are to make it."""
 
     @property
     def nounset(self) -> bool: ...

@@ -1,13 +1,12 @@
-"""What a variable can hold besides plain text: arrays of both kinds, name references and computed values."""
+"""Values of variables besides plain text: indexed and associative arrays, name references, computed values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
-from ramet.concurrency.offload import checkpoint, interruptible
-from ramet.concurrency.sizes import SMALL
+from ramet.concurrency.sizes import BATCH, SMALL
 from ramet.core.paths import encode
 
 EXPORT, READONLY, INTEGER, LOWER, UPPER, NAMEREF, TRACE, CAPITAL = (1 << n for n in range(8))
@@ -27,14 +26,13 @@ ATTRIBUTE_LETTERS = (
 class Indexed:
     """An indexed array, read in the order of its indices.
 
-    Elements stand in a list by their index, with None for one that is missing: a list grows without being copied and
-    is made, copied and joined by single calls. What lies far beyond its end is kept in a dict.
+    Elements are in a list by index, with None for a missing one; elements far beyond its end are in a dict.
     """
 
     __slots__ = ("_far", "_holes", "_row", "_sorted", "blank", "owner", "top")
 
     def __init__(self, items: Iterable[str] = (), owner: object = None) -> None:
-        """A list that is given is the array's own from then on."""
+        """Take ownership of a list that is given."""
         self._row: list[str | None] = items if type(items) is list else list(items)
         self._holes = 0
         self._far: dict[int, str] = {}
@@ -53,7 +51,7 @@ class Indexed:
 
     @property
     def whole(self) -> list[str] | None:
-        """The elements themselves when none is missing, for those who only read; None for any other array."""
+        """The elements, not to be changed, when none is missing; None otherwise."""
         return None if self._holes or self._far else self._row  # type: ignore[return-value]
 
     def get(self, index: int) -> str | None:
@@ -141,7 +139,7 @@ class Indexed:
         return whole.copy() if whole is not None else self.between(0, self.top)
 
     def stored(self) -> list[str | None]:
-        """The elements in about their order, some of them perhaps not there; not to be changed."""
+        """Return the elements in about their order, None for missing ones; not to be changed."""
         return self._row if not self._far else [*self._row, *self._far.values()]
 
     def between(self, start: int, stop: int) -> list[str]:
@@ -164,12 +162,12 @@ class Indexed:
 
 
 _GAP: Final = 64
-"""So far beyond its end an element may lie for the list of a short array to be made longer."""
+"""Missing elements that the list of a short array is extended by."""
 
 
 _BUCKETS: Final = 1024
 _FULL, _GROWTH = 2, 4
-"""So many elements for each bucket fill a table, and so many times the buckets it gets then."""
+"""Elements per bucket that fill a table, and the factor by which it then grows."""
 
 
 class Assoc:
@@ -195,7 +193,7 @@ class Assoc:
         if key not in self.items:
             self._order = None
             if len(self.items) == self.buckets * _FULL:
-                # What a full table holds moves to a larger one, and turns round within each bucket.
+                # A full table is copied to a larger one, which reverses the order within each bucket.
                 self.items = dict(reversed(self.items.items()))
                 self.buckets *= _GROWTH
         self.items[key] = value
@@ -213,22 +211,14 @@ class Assoc:
                 names.sort(key=bucket)
             else:
                 rows: list[list[str]] = [[] for _ in range(self.buckets)]
-                for name in interruptible(names):
+                for name in names:
                     rows[_hashed(name) % self.buckets].append(name)
-                checkpoint()
                 names = list(chain.from_iterable(rows))
             self._order = names
         return list(self._order)
 
     def values(self) -> list[str]:
-        keys = self.keys()
-        if len(keys) <= SMALL:
-            return list(map(self.items.__getitem__, keys))
-        found: list[str] = []
-        for start in range(0, len(keys), SMALL):
-            checkpoint()
-            found += map(self.items.__getitem__, keys[start : start + SMALL])
-        return found
+        return list(map(self.items.__getitem__, self.keys()))
 
     def stored(self) -> list[str]:
         """The elements in any order."""
@@ -242,39 +232,18 @@ class Assoc:
         return len(self.items)
 
 
-def is_heavy(values: Sequence[str | None]) -> bool:
-    """Whether some values make so long a text that it is put together while others run, by a look at some of them."""
-    step = len(values) // _LOOKED_AT + 1
-    return step * sum(map(len, filter(None, values[::step] if step > 1 else values))) > HUGE
-
-
-_LOOKED_AT: Final = 64
-HUGE: Final = 1 << 22
-"""Above this size a text is put together while others run."""
-
-
 def is_slow(array: object) -> bool:
-    """Whether reading all of an array takes so long that it is done aside."""
+    """Return whether reading all elements is work to offload: many that must be put in order first."""
     if type(array) is Indexed:
-        return array.whole is None and len(array) > MANY_ELEMENTS
-    return type(array) is Assoc and len(array) > MANY_ELEMENTS
-
-
-MANY_ELEMENTS: Final = 4000
+        return array.whole is None and len(array) > BATCH
+    return type(array) is Assoc and len(array) > BATCH
 
 
 def key_names(array: Indexed | Assoc) -> list[str]:
-    """The keys of an array as texts."""
+    """Return the keys of an array as texts."""
     if isinstance(array, Assoc):
         return array.keys()
-    found: Sequence[int] = array.keys() if array.whole is None else range(array.top)
-    if len(found) <= SMALL:
-        return list(map(str, found))
-    names: list[str] = []
-    for start in range(0, len(found), SMALL):
-        checkpoint()
-        names += map(str, found[start : start + SMALL])
-    return names
+    return list(map(str, array.keys() if array.whole is None else range(array.top)))
 
 
 _buckets: dict[str, int] = {}
@@ -282,13 +251,11 @@ _PRODUCTS = tuple(bits * 16777619 & 1023 for bits in range(1024))
 
 
 def bucket(key: str) -> int:
-    """The bucket of a key: the lowest ten bits of 32-bit FNV-1 over its bytes, which only the lowest ten make up."""
-    if len(key) > _COUNTED:
-        return bucket(key[:_COUNTED])
+    """Return the bucket of a key: the lowest ten bits of 32-bit FNV-1, of its first `SMALL` characters."""
     found = _buckets.get(key)
     if found is None:
         found, product = 2166136261 & 1023, _PRODUCTS
-        for byte in encode(key):
+        for byte in encode(key[:SMALL]):
             # Bytes are signed there: one above 127 carries its sign into the higher bits.
             found = product[found] ^ (byte if byte < 128 else byte | 0x300)
         if len(_buckets) > 20_000:
@@ -297,14 +264,10 @@ def bucket(key: str) -> int:
     return found
 
 
-_COUNTED: Final = 1 << 14
-"""Characters of a key that say where it stands among others: to look at all of a very long one takes too long."""
-
-
 def _hashed(key: str) -> int:
     """All bits of the same."""
     found = 2166136261
-    for byte in encode(key[:_COUNTED]):
+    for byte in encode(key[:SMALL]):
         found = found * 16777619 & 0xFFFFFFFF ^ (byte if byte < 128 else byte | 0xFFFFFF00)
     return found
 

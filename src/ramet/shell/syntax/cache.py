@@ -18,15 +18,13 @@ _KEPT: Final = 512
 _CHARACTERS: Final = 100_000
 """Characters of all texts that are kept, unless one is longer than that by itself."""
 LONGEST: Final = 500_000
-"""Characters of a text that is kept: what is longer hardly comes again, and its tree takes very much memory."""
-_LARGE: Final = 20_000
-"""Characters of a text whose tree is not let go of at once."""
+"""Characters of a text that is kept: a longer one rarely comes again, and its tree takes much memory."""
 _REMEMBERED: Final = 4096
 """Texts of which it is known that they came once."""
 _DEFAULT: Final = Options()
 
 
-class Known(NamedTuple):
+class ParsedLines(NamedTuple):
     """The lines of a text as far as it was read: a script may end before its text does, and may change options."""
 
     lines: tuple[Script, ...]
@@ -38,7 +36,7 @@ class Known(NamedTuple):
 
 
 _Key = tuple[str, Options, int]
-_scripts: dict[_Key, Known] = {}
+_scripts: dict[_Key, ParsedLines] = {}
 _once: dict[int, None] = {}
 """Texts that came once, by their hashes."""
 _size = 0
@@ -66,11 +64,11 @@ def parse_lines(text: str, options: Options = _DEFAULT) -> tuple[Script, ...]:
         ends.append(parser.pos)
     result = tuple(lines)
     if not parser.warnings and comes_again(text):
-        remember(text, options, Known(result, tuple(ends), (options,) * len(result), True))
+        remember(text, options, ParsedLines(result, tuple(ends), (options,) * len(result), True))
     return result
 
 
-def recall(text: str, options: Options, line: int = 1) -> Known | None:
+def recall(text: str, options: Options, line: int = 1) -> ParsedLines | None:
     """The lines of a text, the first of which has this number, that was read before with these options and without
     aliases."""
     return _scripts.get((text, options, line)) if len(text) <= LONGEST else None
@@ -90,7 +88,7 @@ def comes_again(text: str, line: int = 1) -> bool:
     return False
 
 
-def remember(text: str, options: Options, known: Known, line: int = 1) -> None:
+def remember(text: str, options: Options, known: ParsedLines, line: int = 1) -> None:
     """Keeps what a caller read line by line, provided that neither options nor aliases changed on the way."""
     global _size
     if len(text) > LONGEST:

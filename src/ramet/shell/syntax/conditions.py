@@ -149,12 +149,12 @@ class ConditionReader(WordReader):
             self.depth -= 1
             if self.kind != OPERATOR or self.raw != ")":
                 self._whole_token("expected `)'", lambda: self.line_at(self.start))
-                shown = (
+                prefix = (
                     ""
                     if self.kind in (WORD, COMPLEX) and self.raw != "]]"
                     else f"unexpected token `{self.token_text()}', "
                 )
-                raise self._cond_failure(f"{shown}expected `)'")
+                raise self._cond_failure(f"{prefix}expected `)'")
             self.skip()
             return CondGroup(expr)
         if self.kind not in (WORD, COMPLEX) or (self.kind == WORD and self.raw == "]]"):

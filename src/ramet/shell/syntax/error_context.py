@@ -1,4 +1,4 @@
-"""What stands around a bad substitution: bash shows it in its message."""
+"""The text around a bad substitution, which bash shows in its message."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _QUOTES = re.compile(r'(\\[^"])|\\(?=")', re.DOTALL).sub
 
 def surround(bad: Sequence[Bad], unclosed: list[Bad], around: str, quoted: bool) -> None:
     """Tell those of a text what it is. Those of quotes that nothing closes wait for the text around the quotes."""
-    shown = _QUOTES(r"\1", around) if bad and quoted else around
+    text = _QUOTES(r"\1", around) if bad and quoted else around
     for one in bad:
-        one.around = shown
+        one.around = text
     unclosed += [one for one in bad if one.unclosed]
     if not quoted:
         for one in unclosed:

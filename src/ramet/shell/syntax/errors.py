@@ -1,4 +1,4 @@
-"""What goes wrong while reading shell text, worded as bash words it; the caller adds the prefix ``bash: line N: ``."""
+"""Syntax errors of shell text, worded as bash words them; the caller adds the prefix ``bash: line N: ``."""
 
 from __future__ import annotations
 
@@ -40,15 +40,11 @@ class SyntaxFailure(Exception):
 
     def lines(self, prefix: str) -> list[str]:
         """The messages to print, each with ``prefix`` (such as ``bash: ``) and the line number."""
-        return [head + message for head, message in self.parts(prefix)]
-
-    def parts(self, prefix: str) -> list[tuple[str, str]]:
-        """The same in two parts each, the second of which may be very long."""
         head = f"{prefix}line {self.line}: "
-        lines = [(head, self.message)] if self.message else []
+        lines = [head + self.message] if self.message else []
         if self.second is not None:
-            lines.append((head, self.second))
-        return lines + [(f"{prefix}line {line}: ", message) for line, message in self.more]
+            lines.append(head + self.second)
+        return lines + [f"{prefix}line {line}: {message}" for line, message in self.more]
 
 
 class Unready(Exception):

@@ -1,4 +1,4 @@
-"""Simple commands that were looked over, not read: their words are taken apart when somebody asks for them.
+"""`LazySimple`: simple commands whose words are parsed on first access.
 
 Of a script most commands run once or never (branches, functions of a library): where such a command ends is known from
 one match, and until it is compiled its text is all that is kept of it.
@@ -32,7 +32,7 @@ def read_plain(text: str, line: int, words: list[Word | Assignment], redirects: 
             words.append(word)
 
 
-class Unread(Simple):
+class LazySimple(Simple):
     """A simple command of one line without assignments, of which the first word is read.
 
     Once somebody has asked for more it is a `Simple` like any other.
@@ -62,6 +62,6 @@ class Unread(Simple):
 
 def first_word(command: Simple) -> Word | Assignment | None:
     """The first word of a command; the others stay unread."""
-    if type(command) is Unread:
+    if type(command) is LazySimple:
         return command._first
     return command.words[0] if command.words else None

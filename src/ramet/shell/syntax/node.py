@@ -42,8 +42,8 @@ def _hash(self: Any) -> int:
 
 
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
-    return f"{self._kind.__name__}({shown})"
+    fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
+    return f"{self._kind.__name__}({fields})"
 
 
 def _reduce(self: Any) -> tuple[type, tuple[Any, ...]]:
@@ -54,7 +54,7 @@ def _reduce(self: Any) -> tuple[type, tuple[Any, ...]]:
 def node(cls: type[T]) -> type[T]:
     """Makes a slotted class of the annotations of ``cls``, frozen for the type checker.
 
-    Names with an underscore are room for a class below it that fills the fields later (`unread`): it is equal to,
+    Names with an underscore are room for a class below it that fills the fields later (`lazy_simple`): it is equal to,
     printed as and carried as its node is.
     """
     names = tuple(name for name in cls.__annotations__ if name[0] != "_")

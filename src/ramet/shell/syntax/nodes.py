@@ -117,7 +117,7 @@ class CommandSub:
 
     ``source`` is the text of the backtick form with its backslashes already removed, and empty for ``$(...)``.
     ``$(< file)`` is a body of one Simple with one redirect and no words. ``size`` counts the characters of ``body``,
-    here as elsewhere: what is large is compiled where it holds up nobody.
+    here as elsewhere: large ones are compiled in a thread.
     """
 
     body: Script | None

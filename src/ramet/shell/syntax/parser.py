@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 from typing import Literal as OneOf
 
 from ramet.shell.syntax.compound import CompoundReader
@@ -22,12 +21,6 @@ from ramet.shell.syntax.simple import NAMES, RESERVED
 _BLANK = re.compile(r"(?:[ \t]*+(?:\#[^\n]*+)?\n){1,1000}+").match
 _LINKS = frozenset(["&&", "||"])
 _CLOSING_OPERATORS = frozenset([")", ";;", ";&", ";;&"])
-
-
-def _drop(row: list[Any]) -> None:
-    """Takes a row apart that may be very long: in one go, nothing else would run meanwhile."""
-    while row:
-        del row[-64:]
 
 
 class Parser(CompoundReader):
@@ -106,37 +99,33 @@ class Parser(CompoundReader):
 
     def _complete_line(self) -> list[Statement]:
         statements: list[Statement] = []
-        try:
-            while True:
-                start = self.start
-                line = self._line if self._line_pos <= start <= self._line_end else self.line_at(start)
-                first = self._pipeline()
-                node = self._and_or(first) if self.kind == OPERATOR and self.raw in _LINKS else first
-                background = False
-                if self.kind == OPERATOR:
-                    if self.raw == "&":
-                        background = True
-                    elif self.raw != ";":
-                        self.unexpected()
-                    self.skip()
-                elif self.kind == WORD or self.kind == COMPLEX:
+        while True:
+            start = self.start
+            line = self._line if self._line_pos <= start <= self._line_end else self.line_at(start)
+            first = self._pipeline()
+            node = self._and_or(first) if self.kind == OPERATOR and self.raw in _LINKS else first
+            background = False
+            if self.kind == OPERATOR:
+                if self.raw == "&":
+                    background = True
+                elif self.raw != ";":
                     self.unexpected()
-                statements.append(Statement(node, background, line))
-                if self.kind == NEWLINE:
-                    self.pos = self.stop
-                    if self._pending:
-                        self._documents()
-                    return statements
-                if self.kind == EOF:
-                    if self._pending:
-                        self.pos = self.n
-                        self._documents()
-                    return statements
-                if self.pos > self.horizon:
-                    raise Unready
-        except Unready:
-            _drop(statements)
-            raise
+                self.skip()
+            elif self.kind == WORD or self.kind == COMPLEX:
+                self.unexpected()
+            statements.append(Statement(node, background, line))
+            if self.kind == NEWLINE:
+                self.pos = self.stop
+                if self._pending:
+                    self._documents()
+                return statements
+            if self.kind == EOF:
+                if self._pending:
+                    self.pos = self.n
+                    self._documents()
+                return statements
+            if self.pos > self.horizon:
+                raise Unready
 
     def _newlines(self) -> None:
         if self.pos > self.horizon:
@@ -162,34 +151,30 @@ class Parser(CompoundReader):
         statements: list[Statement] = []
         if self.kind == NEWLINE or self.pos > self.horizon:
             self._newlines()
-        try:
-            while True:
-                kind = self.kind
-                if kind == WORD:
-                    if self.aliases and self._alias_begins(self.raw):  # it may stand for a word that closes something
-                        self._newlines()
-                        continue
-                    if self.raw in CLOSERS:
-                        break
-                elif kind == EOF or (kind == OPERATOR and self.raw in _CLOSING_OPERATORS):
-                    break
-                start = self.start
-                line = self._line if self._line_pos <= start <= self._line_end else self.line_at(start)
-                first = self._pipeline()
-                node = self._and_or(first) if self.kind == OPERATOR and self.raw in _LINKS else first
-                if self.kind == OPERATOR and (self.raw == ";" or self.raw == "&"):
-                    statements.append(Statement(node, self.raw == "&", line))
-                    self.skip()
-                elif self.kind == NEWLINE:
-                    statements.append(Statement(node, False, line, True))
-                else:
-                    statements.append(Statement(node, False, line))
-                    break
-                if self.kind == NEWLINE or self.pos > self.horizon:
+        while True:
+            kind = self.kind
+            if kind == WORD:
+                if self.aliases and self._alias_begins(self.raw):  # it may stand for a word that closes something
                     self._newlines()
-        except Unready:
-            _drop(statements)
-            raise
+                    continue
+                if self.raw in CLOSERS:
+                    break
+            elif kind == EOF or (kind == OPERATOR and self.raw in _CLOSING_OPERATORS):
+                break
+            start = self.start
+            line = self._line if self._line_pos <= start <= self._line_end else self.line_at(start)
+            first = self._pipeline()
+            node = self._and_or(first) if self.kind == OPERATOR and self.raw in _LINKS else first
+            if self.kind == OPERATOR and (self.raw == ";" or self.raw == "&"):
+                statements.append(Statement(node, self.raw == "&", line))
+                self.skip()
+            elif self.kind == NEWLINE:
+                statements.append(Statement(node, False, line, True))
+            else:
+                statements.append(Statement(node, False, line))
+                break
+            if self.kind == NEWLINE or self.pos > self.horizon:
+                self._newlines()
         if not statements and not empty_allowed:
             self.unexpected()
         return Script(tuple(statements))
@@ -222,15 +207,11 @@ class Parser(CompoundReader):
     def _and_or(self, first: Command | Pipeline) -> AndOr:
         """What follows the first link of a chain."""
         rest: list[tuple[OneOf["&&", "||"], Command | Pipeline]] = []
-        try:
-            while self.kind == OPERATOR and (self.raw == "&&" or self.raw == "||"):
-                op: OneOf["&&", "||"] = "&&" if self.raw == "&&" else "||"
-                self.skip()
-                self._newlines()
-                rest.append((op, self._pipeline()))
-        except Unready:
-            _drop(rest)
-            raise
+        while self.kind == OPERATOR and (self.raw == "&&" or self.raw == "||"):
+            op: OneOf["&&", "||"] = "&&" if self.raw == "&&" else "||"
+            self.skip()
+            self._newlines()
+            rest.append((op, self._pipeline()))
         return AndOr(first, tuple(rest))
 
     def _pipeline(self) -> Command | Pipeline:

@@ -1,4 +1,4 @@
-"""Where the parts of a tree stood in their script, apart from the tree: what its text alone cannot give back.
+"""Line numbers of a syntax tree, kept separately: its printed text alone cannot restore them.
 
 Lines come in the order in which the tree is walked, so they fit every tree that is equal to the one they are from.
 """
@@ -16,7 +16,7 @@ def lines_of(tree: object) -> list[int]:
 
 
 def put_lines(tree: object, lines: list[int]) -> bool:
-    """Give the parts of a tree that nobody else has these lines; False, and nothing is done, if they do not fit."""
+    """Set the lines of an unshared tree; return False, and change nothing, if they do not fit."""
     parts = list(_placed(tree))
     counts = lines[1::2]
     if len(lines) % 2 or sum(counts) != len(parts) or any(count < 1 for count in counts):

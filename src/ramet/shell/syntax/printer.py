@@ -1,20 +1,17 @@
-"""Trees as text: `to_text` prints what parses back to an equal tree, `function_text` and `command_text` what bash
-itself prints.
+"""Print syntax trees as shell text.
 
-One printer writes both; the ``bash`` flag makes it repeat bash's habits (``elif`` as a nested ``if``, ``$'..'`` as
-plain
-quotes, ``|&`` as ``2>&1 |``), which change the text but not what it does. Here-documents are held back until the
-line is complete. Something short stands for a very long text until all is printed, so that nobody copies it.
+- `to_text` prints what parses back to an equal tree, `function_text` and `command_text` what bash itself prints.
+- The ``bash`` flag of the one printer repeats bash's habits (``elif`` as a nested ``if``, ``$'..'`` as plain quotes,
+  ``|&`` as ``2>&1 |``), which change the text but not its meaning.
+- Here-documents are held back until the line is complete.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from ramet.concurrency.bigtext import SLICE
 from ramet.concurrency.recursion import room
 from ramet.shell.syntax.nodes import (
     AndOr,
@@ -85,18 +82,13 @@ def command_text(node: Any) -> str:
     return _printed(node, bash=True)
 
 
-def function_text(function: Function) -> str:
-    """What ``declare -f`` prints, without the newline at the end."""
-    return "".join(function_parts(function))
-
-
-def function_parts(function: Function, posix: bool = False) -> list[str]:
-    """The same in parts, of which some may be very long; `posix` for how it is by POSIX's rules."""
+def function_text(function: Function, posix: bool = False) -> str:
+    """Return what ``declare -f`` prints, without the newline at the end; `posix` by POSIX's rules."""
     printer = _Printer(bash=True)
     printer.keyword = "" if posix else "function "
     with room:
         printer.definition(function, "")
-    return printer.parted("".join(printer.out))
+    return printer.text()
 
 
 def function_value(function: Function) -> str:
@@ -109,7 +101,7 @@ def function_value(function: Function) -> str:
     text = "".join(printer.out)
     body = text.partition("{ \n")[2]
     close = body.rindex("\n }")
-    return "".join(printer.parted(f"() {{ {body[:close]}\n}}{body[close + 3 :]}"))
+    return f"() {{ {body[:close]}\n}}{body[close + 3 :]}"
 
 
 def word_text(word: Word, bash: bool = False) -> str:
@@ -118,30 +110,30 @@ def word_text(word: Word, bash: bool = False) -> str:
         return part.text
     printer = _Printer(bash)
     with room:
-        return printer.filled(printer.word(word))
+        return printer.word(word)
 
 
 def substitution_text(script: Script) -> str:
     """What bash makes of the commands between the parentheses of a substitution."""
     printer = _Printer(True)
     with room:
-        return printer.filled(printer._nested(script))
+        return printer._nested(script)
 
 
 def assignment_text(assignment: Assignment, bash: bool = False) -> str:
     """An assignment as written."""
     printer = _Printer(bash)
     with room:
-        return printer.filled(printer.assignment(assignment))
+        return printer.assignment(assignment)
 
 
 def _printed(node: Any, bash: bool) -> str:
     printer = _Printer(bash)
     with room:
         if isinstance(node, Word):
-            return printer.filled(printer.word(node))
+            return printer.word(node)
         if isinstance(node, Assignment):
-            return printer.filled(printer.assignment(node))
+            return printer.assignment(node)
         if isinstance(node, Script):
             printer.script(node)
         elif isinstance(node, Statement):
@@ -150,9 +142,6 @@ def _printed(node: Any, bash: bool) -> str:
             printer.node(node)
         printer.bodies("")
     return printer.text()
-
-
-_STANDS = re.compile("\0([0-9]+)\0")
 
 
 def _single(text: str) -> str:
@@ -178,7 +167,6 @@ class _Printer:
         self.lead = False  # indentation is due before the next command
         self.ended = False  # the last thing printed was the `&` of a background command
         self.quoted = False  # within double quotes, where quotes of an operand are none
-        self.long: list[str] = []  # texts that something short stands for
 
     # ------------------------------------------------------------------- basics
 
@@ -186,25 +174,8 @@ class _Printer:
         self.out.append(text)
         self.ended = text == " &" or (self.ended and not text)
 
-    def short(self, text: str) -> str:
-        """A text, or what stands for one that is very long."""
-        if len(text) <= SLICE:
-            return text
-        self.long.append(text)
-        return f"\0{len(self.long) - 1}\0"
-
-    def parted(self, text: str) -> list[str]:
-        """What was printed, with the very long texts in their places."""
-        if not self.long:
-            return [text]
-        found = _STANDS.split(text)
-        return [self.long[int(part)] if place % 2 else part for place, part in enumerate(found)]
-
-    def filled(self, text: str) -> str:
-        return "".join(self.parted(text)) if self.long else text
-
     def text(self) -> str:
-        return self.filled("".join(self.out))
+        return "".join(self.out)
 
     def last(self) -> str:
         return next((text[-1] for text in reversed(self.out) if text), "")
@@ -278,7 +249,7 @@ class _Printer:
             self.put(" ")
 
     def block(self, script: Script) -> None:
-        """A list on lines of its own, one step further in."""
+        """Print a list on separate lines, one step further in."""
         self.put("\n")
         self.indent += self.step
         self.lead = True
@@ -301,7 +272,7 @@ class _Printer:
             joined = isinstance(node.first, Pipeline) and len(node.first.stages) > 1
             for op, command in node.rest:
                 if joined and self.bash:
-                    self.bodies("")  # bash ends what is joined already before it goes on, which nobody can read again
+                    self.bodies("")  # as bash does, although the result cannot be parsed again
                 self.bodies(f" {op} ")
                 self.node(command)
                 joined = True
@@ -558,7 +529,7 @@ class _Printer:
     def word(self, word: Word) -> str:
         parts = word.parts
         if len(parts) == 1 and isinstance(parts[0], Literal):
-            return self.short(parts[0].text)
+            return parts[0].text
         return self.parts(parts)
 
     def parts(self, parts: Sequence[Part]) -> str:
@@ -566,11 +537,11 @@ class _Printer:
 
     def _part(self, part: Part) -> str:
         if isinstance(part, Literal):
-            return self.short(part.text)
+            return part.text
         if isinstance(part, Escaped):
             return "\\" + part.char
         if isinstance(part, SingleQuoted):
-            return f"'{self.short(part.text)}'"
+            return f"'{part.text}'"
         if isinstance(part, DoubleQuoted):
             outer, self.quoted = self.quoted, True
             text = self.parts(part.parts)
@@ -580,20 +551,19 @@ class _Printer:
             return self._param(part)
         if isinstance(part, AnsiQuoted):
             if self.bash:
-                return self.short(part.value if self.quoted else _single(part.value))
-            return "$'" + self.short("".join(_ANSI.get(c, c) for c in part.value)) + "'"
+                return part.value if self.quoted else _single(part.value)
+            return "$'" + "".join(_ANSI.get(c, c) for c in part.value) + "'"
         if isinstance(part, ArithSub):
             return f"$[{self.word(part.body)}]" if part.bracket else f"$(({self.word(part.body)}))"
         if isinstance(part, ProcessSub):
             return f"{part.direction}({self._nested(part.body)})"
         if part.body is None:
-            return f"`{self.short(part.written or part.source.translate(_UNLOUD))}`"
+            return f"`{part.written or part.source.translate(_UNLOUD)}`"
         text = self._nested(part.body)
         return f"$({' ' if text.startswith('(') else ''}{text})"
 
     def _nested(self, script: Script) -> str:
         inner = _Printer(self.bash, substituted=self.bash)
-        inner.long = self.long
         inner.script(script)
         inner.bodies("")
         return "".join(inner.out)

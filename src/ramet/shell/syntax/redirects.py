@@ -6,7 +6,7 @@ Rule: a body is read when the newline after its line is consumed, and put into t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from ramet.concurrency.offload import checkpoint
 from ramet.shell.syntax.conditions import ConditionReader
@@ -24,7 +24,7 @@ from ramet.shell.syntax.nodes import (
     Word,
 )
 from ramet.shell.syntax.printer import word_text
-from ramet.shell.syntax.scanner import COMPLEX, NEWLINE, OPERATOR, WORD, Options, newlines
+from ramet.shell.syntax.scanner import COMPLEX, NEWLINE, OPERATOR, WORD, Options
 from ramet.shell.syntax.shortcuts import EMPTY
 
 CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
@@ -60,7 +60,7 @@ class RedirectReader(ConditionReader):
         self._closing = ""  # what ends the text we are in besides its end: `)` inside a command substitution
 
     def fragment(self, body: str, line: int) -> Word:
-        """A text of its own, read as the body of an unquoted here-document that begins at ``line``."""
+        """Read a separate text as the body of an unquoted here-document that begins at ``line``."""
         raise NotImplementedError
 
     def _redirects(self) -> tuple[Redirect, ...]:
@@ -106,7 +106,7 @@ class RedirectReader(ConditionReader):
             and _is_number(self.raw)
             and self.text.startswith(("<", ">"), self.stop)
         ):
-            self.unexpected()  # a number before another redirection is no name of a file
+            self.unexpected()  # a number before another redirection is not a file name
         target = self.read_word()
         if op == "<<" or op == "<<-":
             delimiter, quoted = _delimiter(target.parts)
@@ -126,7 +126,7 @@ class RedirectReader(ConditionReader):
             if one.quoted:
                 word = Word((Literal(body),)) if body else EMPTY
             else:
-                word = self.fragment(body, self.line_at(self.pos) - newlines(body, 0, len(body)) - 1)
+                word = self.fragment(body, self.line_at(self.pos) - body.count("\n") - 1)
             here = HereDoc(word, one.delimiter, one.quoted)
             object.__setattr__(one.redirect, "here", here)
         if self._late is not None:
@@ -150,25 +150,12 @@ class RedirectReader(ConditionReader):
         """The text up to the delimiter, which is consumed."""
         text, begin = self.text, self.pos
         pos, end, delimiter = begin, self.n, one.delimiter
-        look = begin + _LONG_LINE
         while pos < end:
-            if pos > look:
-                checkpoint()
-                look = pos + _LONG_LINE
+            checkpoint()
             if pos > self.horizon:
                 raise Unready
             stop = text.find("\n", pos, end)
-            edge = end if stop < 0 else stop
-            if edge - pos > _LONG_LINE:
-                if edge > self.horizon:
-                    raise Unready
-                if not self._closing and not text.endswith(delimiter, pos, edge) and not continues(text, pos, edge):
-                    # It cannot be the delimiter, and is not copied to find out.
-                    if stop < 0:
-                        break
-                    pos = stop + 1
-                    continue
-            line = text[pos:edge]
+            line = text[pos : end if stop < 0 else stop]
             bare = line.lstrip("\t") if one.strip else line
             if bare == delimiter:
                 self.pos = end if stop < 0 else stop + 1
@@ -202,35 +189,9 @@ class RedirectReader(ConditionReader):
     def _stripped(self, body: str, one: _Pending) -> str:
         if not one.strip:
             return body
-        # What follows a line continuation is no start of a line.
+        # The text after a line continuation does not start a line.
         without = (_TABS if one.quoted else _TABS_OF_LINES).sub
-        if len(body) <= _LONG_LINE:
-            return without("", body)
-        return "".join(piece for part in _runs_of_lines(body) for piece in _without_tabs(part, without))
-
-
-def _without_tabs(part: str, without: Callable[[str, str], str]) -> Iterator[str]:
-    """The same lines without the tabs before them; a very long one, which is the last, is not looked through."""
-    if len(part) <= 2 * _LONG_LINE or -1 < part.find("\n", _LONG_LINE) < len(part) - 1:
-        yield without("", part)
-        return
-    border = part.rfind("\n", 0, _LONG_LINE) + 1
-    # As much of it as shows whether tabs stand there, and whether they are those of a line's beginning.
-    head = without("", part[: border + _LONG_LINE])
-    yield head
-    tabs = not head or head.endswith("\n")  # still nothing but tabs
-    yield part[border + _LONG_LINE :].lstrip("\t") if tabs else part[border + _LONG_LINE :]
-
-
-def _runs_of_lines(text: str) -> Iterator[str]:
-    """A long text in parts none of which ends within a line, or one that goes on in the next."""
-    begin = 0
-    while begin < len(text):
-        end = text.find("\n", begin + _LONG_LINE) + 1
-        while end and text.startswith("\\", end - 2):
-            end = text.find("\n", end) + 1
-        yield text[begin : end or len(text)]
-        begin = end or len(text)
+        return without("", body)
 
 
 def _is_number(raw: str) -> bool:
@@ -243,8 +204,6 @@ _DIGITS, _LARGEST = 4096, 0x7FFFFFFF
 
 _TABS = re.compile(r"(?m)^\t+")
 _TABS_OF_LINES = re.compile(r"(?m)^(?<!\\\n)\t+")
-_LONG_LINE = 1 << 16
-"""Characters of a line of a document that is more than looked at only where it may be the last one."""
 
 
 def continues(text: str, begin: int, end: int) -> bool:

@@ -13,8 +13,6 @@ import re
 import sys
 from typing import NamedTuple, NoReturn
 
-from ramet.concurrency.bigtext import SLICE
-from ramet.concurrency.offload import checkpoint
 from ramet.shell.syntax.errors import SyntaxFailure
 
 EOF, WORD, NEWLINE, OPERATOR, COMPLEX = range(5)
@@ -28,8 +26,8 @@ SIMPLE = (
     r"|\"(?:[^\"\\$`\n]{1,4096}+|\\[^\n]|\$[A-Za-z_0-9@*#?!-]|" + _BRACED + r"){0,200}+\""
     r"|\$[A-Za-z_0-9@*#?!$-]|" + _BRACED + r"|\\[^\n]){1,200}+"
 )
-"""A word whose extent is known from its text alone, and its meaning (`${!?}` has two), if it is not very long: no other
-thread runs during a match."""
+"""A word whose extent and meaning (`${!?}` has two) are known from its text alone, up to some length: the interpreter
+lock is held during a match."""
 _OPERATORS = (
     "&>>", "&>", "&&", "&", "||", "|&", "|", ";;&", ";;", ";&", ";",
     "<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "(", ")",
@@ -37,33 +35,21 @@ _OPERATORS = (
 _OPERATOR_SET = frozenset(_OPERATORS) | {"<", ">"}
 ALONE = r"(?![^ \t\n|&;)])"
 """After a word: it is one in any view."""
-COMMENT = r"\#[^\n]{0,4096}+(?=\n|\Z)"
-"""One that is not very long."""
+COMMENT = r"\#[^\n]*+"
 TOKEN = re.compile(
-    r"[ \t]{0,4096}+(?:(?:\\\n[ \t]{0,4096}+){1,200}+(?:" + COMMENT + r")?|" + COMMENT + r")?"
+    r"[ \t]*+(?:\\\n[ \t]*+)*+(?:" + COMMENT + r")?"
     r"(?:((?!\#)[^ \t\n\"'`$\\|&;()<>]{1,4096}+)" + ALONE + r"|(\n)"
     r"|((?=[|&;()<>])(?:" + "|".join(map(re.escape, _OPERATORS)) + r"|[<>](?!\()))"
     r"|((?!\#)" + SIMPLE + r")(?![^ \t\n|&;()<>]|[<>]\())?",
     re.ASCII,
 ).match
 """A plain word, a newline, an operator, any word whose extent is known."""
-_BETWEEN = re.compile(r"(?:[ \t]{1,4096}+|\\\n){1,16}+").match
 _CUT_WORD = re.compile(
     r"(?:[A-Za-z0-9_-][A-Za-z0-9_]{0,4096}+(?:\\\n[A-Za-z0-9_]{0,4096}+){1,200}+"
     r"|[][{}!=~]{1,2}+(?:\\\n[][{}!=~]{0,2}+){1,200}+)(?=[ \t\n|&;()]|\Z)",
     re.ASCII,
 ).match
 _EXTGLOB = frozenset("?*+@!")
-
-
-def newlines(text: str, start: int, stop: int) -> int:
-    """How many lines end in a part of a text."""
-    found = 0
-    while stop - start > SLICE:
-        found += text.count("\n", start, start + SLICE)
-        start += SLICE
-        checkpoint()
-    return found + text.count("\n", start, stop)
 
 
 class Options(NamedTuple):
@@ -123,29 +109,13 @@ class Scanner:
             self.kind = WORD
 
     def _unusual(self, start: int) -> None:
-        """The token at ``start`` is the end of the text or a word whose extent is not known from its text alone, or
-        comes after something that is very long."""
-        if start < self.n and (self.text[start] in "# \t" or self.text.startswith("\\\n", start)):
-            self._far(start)
-            return
+        """Find the end of the text at ``start``, or a word whose extent is not known from its text alone."""
         self.start = self.stop = start
         self.raw = ""
         self.kind = EOF if start >= self.n else COMPLEX
         if self.kind == COMPLEX and (cut := _CUT_WORD(self.text, start, self.n)) is not None:
             # A plain word that line continuations cut is plain still, and may be a keyword.
             self.kind, self.raw, self.stop = WORD, cut[0].replace("\\\n", ""), cut.end()
-
-    def _far(self, start: int) -> None:
-        """Finds the token after a long comment, or many blanks or continuations of the line."""
-        while m := _BETWEEN(self.text, start, self.n):
-            start = m.end()
-            checkpoint()
-        if self.text.startswith("#", start) and start < self.n:
-            end = self.text.find("\n", start, self.n)
-            start = self.n if end < 0 else end
-        consumed, self.pos = self.pos, start
-        self.peek()
-        self.pos = consumed
 
     def _join_operator(self) -> None:
         """An operator may be cut by line continuations: ``&\\<newline>&``."""
@@ -177,22 +147,22 @@ class Scanner:
         if self._line_pos <= pos <= self._line_end:
             return self._line
         if pos >= self._line_pos:
-            self._line += newlines(self.text, self._line_pos, pos)
+            self._line += self.text.count("\n", self._line_pos, pos)
         else:
-            self._line -= newlines(self.text, pos, self._line_pos)
+            self._line -= self.text.count("\n", pos, self._line_pos)
         self._line_pos = pos
         end = self.text.find("\n", pos)
         self._line_end = len(self.text) if end < 0 else end
         return self._line
 
     def longer(self, most: int) -> bool:
-        """Whether there are more characters than so many from here to the end of the line."""
+        """Return whether more than `most` characters are left of the line."""
         return len(self.text) - self.pos > most and self.text.find("\n", self.pos + 1, self.pos + most + 1) < 0
 
     def last_line(self) -> int:
         """The line bash names when the text ends too early: the one after the last."""
         text = self.text
-        return self.start_line + newlines(text, 0, len(text)) + (0 if text.endswith("\n") else 1)
+        return self.start_line + text.count("\n") + (0 if text.endswith("\n") else 1)
 
     def source_line(self, pos: int) -> str:
         """The line that holds ``pos``, for the second message of a syntax error."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from ramet.shell.syntax.assignments import ASSIGNMENT, AssignmentReader
 from ramet.shell.syntax.errors import Unready
-from ramet.shell.syntax.lazy_simple import Unread, read_plain
+from ramet.shell.syntax.lazy_simple import LazySimple, read_plain
 from ramet.shell.syntax.nodes import Assignment, Command, Redirect, Simple, Word
 from ramet.shell.syntax.redirects import REDIRECTIONS
 from ramet.shell.syntax.scanner import ALONE, COMMENT, COMPLEX, NEWLINE, OPERATOR, SIMPLE, WORD, Options
@@ -83,7 +83,7 @@ class SimpleReader(AssignmentReader):
             if self.pos == begin:
                 command = Simple((), (first,), (), line)
                 return self._before_documents(command) if self._pending else command
-            return Unread(first, self.text[begin : self.pos], line)
+            return LazySimple(first, self.text[begin : self.pos], line)
         if self.pos == begin and self.kind == OPERATOR and self.raw == "(":
             return self._function_after(self.text[start:begin], line)
         words: list[Word | Assignment] = [first]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from typing import Literal as OneOf
 
-from ramet.concurrency.bigtext import apart as apart_of_others
 from ramet.concurrency.offload import checkpoint
 from ramet.concurrency.recursion import DEEPEST, room
 from ramet.shell.syntax.ansi_c import ansi_decode
@@ -57,8 +56,6 @@ from ramet.shell.syntax.printer import word_text
 from ramet.shell.syntax.scanner import COMPLEX, WORD, Options, Scanner
 from ramet.shell.syntax.shortcuts import EMPTY, USUAL_DOLLAR, usual_param, usual_word
 
-_LONG = 1 << 20
-"""Characters of a text that gets a place of its own in memory."""
 _ROOMY = 32
 """Levels that Python's own limit leaves room for in any case."""
 
@@ -68,13 +65,7 @@ class _OpenBrace(Exception):
     document fails where it is expanded, whole."""
 
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,65535}+|[0-9]{1,65536}+", re.ASCII).match
-_LONG_NAME = 65536
-_REST_OF_NAME = {
-    True: re.compile(r"[0-9]{1,65536}+", re.ASCII).match,
-    False: re.compile(r"[A-Za-z0-9_]{1,65536}+", re.ASCII).match,
-}
-"""What may follow so many characters of a name: the digits of a number, or the letters of a variable."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+|[0-9]++", re.ASCII).match
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]", re.ASCII).match
 _NAME_MORE = re.compile(r"[A-Za-z0-9_]+", re.ASCII).match
 _ARITH_RUN = re.compile(r"[^()'\"`\\]{1,65536}+").match
@@ -132,10 +123,8 @@ class WordReader(Scanner):
     def token_text(self) -> str:
         if self.kind != COMPLEX:
             return super().token_text()
-        shown = word_text(self.read_word(), bash=True)
-        if len(shown) < _LONG and not shown.isprintable():
-            shown = word_text(Word((AnsiQuoted(shown),)))
-        return shown
+        token = word_text(self.read_word(), bash=True)
+        return token if token.isprintable() else word_text(Word((AnsiQuoted(token),)))
 
     def read_word(self) -> Word:
         """Consumes the word token in sight. The caller peeks."""
@@ -248,7 +237,7 @@ class WordReader(Scanner):
         parts: list[Part] = []
         plain = ""
         depth = ternary = 0
-        apart = False  # between the single quotes of "${x:-'...'}"
+        in_single = False  # between the single quotes of "${x:-'...'}"
         active, current = run, mode
         while pos < n:
             if m := active(text, pos, n):
@@ -259,8 +248,6 @@ class WordReader(Scanner):
                 if len(found_plain) == RUN:
                     if pos > self.horizon:
                         raise Unready
-                    if 0 <= len(plain) - _LONG < RUN:
-                        plain = apart_of_others(plain)  # it may become very long
                     continue
             c = text[pos]
             if c == "\\":
@@ -270,7 +257,7 @@ class WordReader(Scanner):
                 elif not nxt or (quoted and nxt not in (mode.escapes or nxt)):
                     plain += c
                     pos += 1
-                    if nxt == "'" and mode.paired and not apart:
+                    if nxt == "'" and mode.paired and not in_single:
                         plain += nxt
                         pos += 1
                 else:
@@ -286,7 +273,7 @@ class WordReader(Scanner):
                 if not len(parts) & 1023:
                     checkpoint()
                 found: Part | str
-                if apart and text.startswith("'", pos + 1):
+                if in_single and text.startswith("'", pos + 1):
                     plain += c
                     pos += 1
                     continue
@@ -314,9 +301,9 @@ class WordReader(Scanner):
                 if end > self.horizon:
                     raise Unready
                 if quoted:
-                    if end < 0 and not apart and not self.options.posix:
+                    if end < 0 and not in_single and not self.options.posix:
                         raise _OpenBrace if mode.document else self.missing("'", pos)
-                    apart = not apart and not self.options.posix
+                    in_single = not in_single and not self.options.posix
                     plain += c
                     pos += 1
                     continue
@@ -325,7 +312,7 @@ class WordReader(Scanner):
                 found = SingleQuoted(text[pos + 1 : end])
                 pos = end + 1
             elif c == '"' and '"' not in stops:
-                if apart:
+                if in_single:
                     pos += 1
                     continue
                 self.pos = pos
@@ -339,7 +326,7 @@ class WordReader(Scanner):
                 # Brackets and stops.
                 if c == "}" and (mode is BRACED_SUBSCRIPT or mode is SLICE or mode is LENGTH):
                     break
-                if apart:
+                if in_single:
                     plain += c
                     pos += 1
                     continue
@@ -460,7 +447,7 @@ class WordReader(Scanner):
         return "$"
 
     def _joined_name(self, name: str, end: int) -> tuple[str, int]:
-        """A name that line continuations cut in pieces."""
+        """Read on a name that line continuations cut."""
         pos = end
         while self.text.startswith("\\\n", pos):
             pos += 2
@@ -599,12 +586,6 @@ class WordReader(Scanner):
             self.pos += 2
         if m := _NAME(text, self.pos, self.n):
             name, self.pos = m[0], m.end()
-            if len(name) == _LONG_NAME:
-                begin, rest = m.start(), _REST_OF_NAME[name[0].isdigit()]
-                while m := rest(text, self.pos, self.n):
-                    checkpoint()
-                    self.pos = m.end()
-                name = text[begin : self.pos]
             if text.startswith("\\\n", self.pos):
                 name, self.pos = self._joined_name(name, self.pos)
                 while text.startswith("\\\n", self.pos):

@@ -13,7 +13,7 @@ from tests.support.loop_holds import Lateness, longest_hold, too_long
 
 from ramet import Workspace
 from ramet.core.errors import RametError
-from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.run.task_group import TaskGroup
 from ramet.shell.interp.state.shell_state import ShellState
 
 MANY = {
@@ -136,6 +136,7 @@ def test_shells_that_were_cancelled_are_no_garbage(script: str) -> None:
         gc.enable()
 
 
+@pytest.mark.parametrize("script", MANY.values(), ids=MANY)
 def test_the_end_of_many_shells_fills_no_turn_of_the_loop(script: str) -> None:
     async def act() -> float:
         async with Workspace() as ws:
@@ -235,7 +236,7 @@ def test_what_fails_while_it_is_waited_for_stops_nobody(error: BaseException) ->
             with contextlib.suppress(FileNotFoundError, asyncio.CancelledError):
                 await answer
 
-        crew = Crew()
+        crew = TaskGroup()
         led = crew.lead(work())
         assert led is not None
         if isinstance(error, asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""Arithmetic expressions as generated Python code, for those that are worth it."""
+"""Generate Python code for arithmetic expressions that run repeatedly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Writer:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.shown = "TEXT"
+        self.source_name = "TEXT"
         """What stands for the text that an error shows: that of a subscript within one."""
         self.constants: dict[str, object] = {}
         self.functions: list[str] = []
@@ -107,9 +107,9 @@ class _Writer:
         elif op in "/%":
             python = "//" if op == "/" else "%"
             self.line(f"if {a} >= 0 and {b} > 0: {temp} = {a} {python} {b}")
-            self.line(f"else: {temp} = binary({op!r}, {a}, {b}, {self.shown}, {token!r})")
+            self.line(f"else: {temp} = binary({op!r}, {a}, {b}, {self.source_name}, {token!r})")
         else:
-            self.line(f"{temp} = binary({op!r}, {a}, {b}, {self.shown}, {token!r})")
+            self.line(f"{temp} = binary({op!r}, {a}, {b}, {self.source_name}, {token!r})")
         return temp
 
     def _chain(self, node: Node) -> str:
@@ -208,13 +208,13 @@ class _Writer:
         elif index[0] in ("num", "hole"):
             self.line(f"{temp} = {self.value(index)}")
         else:
-            shown, self.shown = self.shown, repr(source)
+            outer, self.source_name = self.source_name, repr(source)
             self.line("try:")
             self.indent += 1
             self.line(f"{temp} = {self.value(index)}")
             self.indent -= 1
             self.line("except ArithFailure as failure: raise failure.in_subscript() from None")
-            self.shown = shown
+            self.source_name = outer
         self.indent -= 1
         return temp
 

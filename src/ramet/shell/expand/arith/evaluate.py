@@ -89,7 +89,7 @@ _level = 0
 _ROOMY = 32
 """Values that are expressions again for which there is room in any case."""
 _LONG_EXPRESSION = 1 << 13
-"""Characters of an expression that is computed only where it holds up nobody, unless the variables know better."""
+"""Characters of an expression that is computed on the event loop, where the variables set no limit."""
 
 
 def nested(vars: Any, text: str) -> int:
@@ -123,24 +123,24 @@ class _Held:
 
 _held = _Held()
 _EACH = 32
-"""What an expression costs beside its characters."""
+"""Cost of an expression in addition to its characters."""
 _MOST = 24
 """How many times as long as an expression all those may be that its variables stand for in turn."""
 
 
 def _count(vars: Any, text: str) -> None:
-    """Refuse what would hold up others: a long expression, and values that double with each variable they name."""
+    """Refuse a long expression, and values that double with each variable they name."""
     longest = getattr(vars, "longest", _LONG_EXPRESSION)
     host = getattr(vars, "host", None)
     if host is not None and host.budget.slice_end != _held.slice_end:
         _held.slice_end, _held.work = host.budget.slice_end, 0
     _held.work += len(text) + _EACH
     if len(text) > longest or _held.work > longest * _MOST:
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-        raise ArithFailure(shown, f"limit reached: expression_chars ({longest})", text[:_SHOWN])
+        head = text if len(text) <= _HEAD else f"{text[:_HEAD]}..."
+        raise ArithFailure(head, f"limit reached: expression_chars ({longest})", text[:_HEAD])
 
 
-_SHOWN = 40
+_HEAD = 40
 
 
 def element(vars: Any, name: str, key: int | str) -> int:

@@ -12,13 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
-from ramet.concurrency.offload import checkpoint, interruptible
+from ramet.concurrency.offload import interruptible
 from ramet.concurrency.recursion import room
-from ramet.concurrency.sizes import SMALL
-from ramet.shell.expand.long_text import windows
 
 MAX, MIN = (1 << 63) - 1, -(1 << 63)
 HOLE = "\0"
@@ -49,7 +46,7 @@ class ArithFailure(Exception):
         self.subscript = False
         """Whether it is a subscript that cannot be evaluated, which ends more than the command that has it."""
         self.nested = False
-        """Whether an expansion within the expression failed, so that whoever evaluates does not get to say so."""
+        """Whether an expansion within the expression failed, which is reported instead."""
         super().__init__(text, reason, token)
 
     @property
@@ -91,17 +88,11 @@ class ArithFailure(Exception):
 
 
 _TOKEN = re.compile(
-    r"[ \t\n\r]*(?:([0-9][0-9A-Za-z_@#]{0,65535}+)|([A-Za-z_][0-9A-Za-z_]{0,65535}+)|(\0)"
+    r"[ \t\n\r]*(?:([0-9][0-9A-Za-z_@#]*+)|([A-Za-z_][0-9A-Za-z_]*+)|(\0)"
     r"|(<<=|>>=|\*\*|\+\+|--|<=|>=|==|!=|&&|\|\||<<|>>|[-+*/%&^|]=|[-+*/%&^|<>=!~?:,()]))?",
     re.ASCII,
 ).match
 _END, _NUMBER, _NAME, _HOLE, _OPERATOR = range(5)
-_LONGEST = 65536
-"""Characters of a number or name that one match takes: no other thread runs meanwhile."""
-_MORE = {
-    kind: re.compile(f"[{letters}]{{1,{_LONGEST}}}+", re.ASCII).match
-    for kind, letters in ((_NUMBER, "0-9A-Za-z_@#"), (_NAME, "0-9A-Za-z_"))
-}
 _BRACKET = re.compile(r"[\[\]]|\\.|'[^']*+'?|\"(?:[^\"\\]|\\.)*+\"?", re.DOTALL).finditer
 _BLANK = re.compile(r"[ \t\n\r]*").match
 _LEVELS = {
@@ -117,8 +108,6 @@ _ASSIGN |= {"<<=": "<<", ">>=": ">>"}
 
 def deep(text: str) -> bool:
     """Whether an expression may nest so deep that parsing and evaluating it need room."""
-    if len(text) > SMALL:
-        return sum(part.count("(") + part.count("[") + part.count("?") for part in windows(text)) > _ROOMY
     return text.count("(") + text.count("[") + text.count("?") > _ROOMY
 
 
@@ -158,11 +147,6 @@ class _Parser:
             return
         self.kind, self.value = kind, m[kind]
         self.start, self.pos = m.span(kind)
-        if self.pos - self.start >= _LONGEST:
-            while more := _MORE[kind](self.text, self.pos):
-                checkpoint()
-                self.pos = more.end()
-            self.value = self.text[self.start : self.pos]
 
     def is_operator(self, op: str) -> bool:
         return self.kind == _OPERATOR and self.value == op
@@ -413,10 +397,10 @@ class _Parser:
         return ArithFailure(self.text[: self.pos], reason, token)
 
     def constant(self, text: str) -> int:
-        if (text[0] != "0" or text == "0") and all(map(str.isdecimal, windows(text))):
+        if (text[0] != "0" or text == "0") and text.isdecimal():
             return wrap(int(text)) if len(text) < 4000 else wrap(_digits(text, 10))
         base, digits, begin = 10, text, 0
-        if any("#" in part for part in windows(text)):
+        if "#" in text:
             head, _, digits = text.partition("#")
             if not head.isdecimal() or not 2 <= int(head[:4]) <= 64 or (head[0] == "0" and len(head) > 1):
                 raise self.wrong("invalid arithmetic base" if head.isdecimal() else "invalid number", text)
@@ -428,7 +412,7 @@ class _Parser:
         elif text[0] == "0":
             base, begin = 8, 1
         value = 0
-        for c in interruptible(islice(digits, begin, None)):
+        for c in interruptible(digits[begin:]):
             digit = _DIGITS.get(c)
             if digit is None:
                 raise self.wrong("invalid number", text)

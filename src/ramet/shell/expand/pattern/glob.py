@@ -1,25 +1,23 @@
-"""Pathname expansion: patterns to names in the tree, sorted by code point."""
+"""Pathname expansion (globbing): names in the tree that match a pattern, sorted by code point."""
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
 from typing import Final
 
-from ramet.concurrency.offload import interruptible, offload, offload_large
-from ramet.concurrency.sizes import MANY
+from ramet.concurrency.offload import interruptible, offload_large
+from ramet.concurrency.sizes import BATCH, LONG_SCRIPT, MANY
 from ramet.core import ops
 from ramet.core.fs import FileSystem
 from ramet.core.limits import Budget
-from ramet.core.paths import PATH_MAX, TEXT_MAX, Path
+from ramet.core.paths import TEXT_MAX, Path
 from ramet.core.stat import Kind, Stat
 from ramet.shell.expand.c_locale import as_bytes
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.long_text import has_any, windows
 from ramet.shell.expand.pattern.matcher import compile_pattern
-from ramet.shell.expand.word.fields import ACTIVE, LONG, GlobWord, has_bracket, may_be_pattern
+from ramet.shell.expand.word.fields import ACTIVE, GlobWord
 
 _PLAIN_ACTIVE: Final = re.compile(r"[*?]|\A[^\[]*+\[.+\]", re.DOTALL).search
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -34,16 +32,16 @@ async def expand(
     budget: Budget,
     bytewise: bool = False,
 ) -> list[str]:
-    """The fields of a command with every `GlobWord` replaced by the names it matches; `bytewise` in the C locale."""
+    """Replace every `GlobWord` among the fields by the names it matches; `bytewise` in the C locale."""
     out: list[str] = []
     for place, field in enumerate(fields):
-        if not place & 1023:
+        if not place % BATCH:
             await budget.yield_turn()
         if not isinstance(field, GlobWord):
             out.append(field)
             continue
-        if await offload_large(budget, len(field.pattern), partial(_stays, field.pattern, shopts), MANY):
-            out.append(field.text)
+        if not _is_pattern(field.pattern, shopts):
+            out.append(str(field))
             continue
         await budget.yield_turn()
         walker = _Walker(fs, cwd, shopts, bool(ignore), budget)
@@ -54,67 +52,43 @@ async def expand(
         if found:
             out += found
         elif "failglob" in shopts:
-            raise Discard(f"no match: {field.text}")
+            raise Discard(f"no match: {field}")
         elif "nullglob" not in shopts:
-            out.append(field.text)
+            out.append(str(field))
         if len(out) > budget.limits.expansion_words:
             raise budget.exceeded("expansion_words", "glob")
     return out
 
 
-_NOTHING: Final = frozenset(("failglob", "nullglob"))
-"""Options under which it matters whether what matches nothing is a pattern at all."""
-
-
-def _stays(pattern: str, shopts: Collection[str]) -> bool:
-    """Whether a word stays as it is without a look at any name."""
-    if len(pattern) <= LONG:
-        return not ACTIVE(pattern) or ("extglob" not in shopts and not _PLAIN_ACTIVE(pattern))
-    if _NOTHING.isdisjoint(shopts) and _beyond(pattern):
-        return True
-    return not may_be_pattern(pattern) or not ("extglob" in shopts or has_any(pattern, "*?") or has_bracket(pattern))
-
-
-def _beyond(pattern: str) -> bool:
-    """Whether a pattern stands for more characters than any name has, which is told without reading it."""
-    if has_any(pattern, "[("):
-        return False
-    return len(pattern) - sum(part.count("*") + part.count("\\") for part in windows(pattern)) > PATH_MAX
+def _is_pattern(pattern: str, shopts: Collection[str]) -> bool:
+    return ACTIVE(pattern) is not None and ("extglob" in shopts or _PLAIN_ACTIVE(pattern) is not None)
 
 
 async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], walker: _Walker) -> list[str]:
-    """The names that GLOBIGNORE leaves."""
+    """Return the names that GLOBIGNORE leaves."""
     extglob, nocase = "extglob" in shopts, "nocaseglob" in shopts
-    if len(ignore) < LONG:
-        texts, patterns = _ignored(ignore, extglob, nocase)
-    else:
-        texts, patterns = await offload(walker.budget, partial(_ignored.__wrapped__, ignore, extglob, nocase))
+    texts, patterns = await offload_large(
+        walker.budget, len(ignore), partial(_ignored, ignore, extglob, nocase), LONG_SCRIPT
+    )
 
-    def keep(some: list[str]) -> list[str]:
+    def keep() -> list[str]:
         return [
             name
-            for name in some
+            for name in interruptible(names)
             if name not in texts
             and name.rsplit("/", 1)[-1] not in (".", "..")
             and not any(means(name) for means in patterns)
         ]
 
-    if len(patterns) > _SOME:
-        return await offload(walker.budget, lambda: [name for one in interruptible(names) for name in keep([one])])
-    kept: list[str] = []
-    step = max(1, _SOME // (len(patterns) + 1))
-    for start in range(0, len(names), step):
-        kept += keep(names[start : start + step])
-        await walker.budget.yield_turn()
-    return kept
+    return await offload_large(walker.budget, len(names) * len(patterns), keep, BATCH)
 
 
 @lru_cache(maxsize=16)
 def _ignored(ignore: str, extglob: bool, nocase: bool) -> tuple[Collection[str], Collection[Callable[[str], bool]]]:
-    """The texts of GLOBIGNORE, and of each pattern whether it means a name."""
+    """Return the plain names in GLOBIGNORE, and a test for each of its patterns."""
     texts: set[str] = set()
     patterns: dict[str, Callable[[str], bool]] = {}
-    for one in interruptible(between_colons(ignore)):
+    for one in interruptible(ignore.split(":")):
         if one and one not in texts and one not in patterns and len(one) < TEXT_MAX:
             pattern = compile_pattern(one, extglob, nocase)
             if pattern.literal is None or nocase:
@@ -125,7 +99,7 @@ def _ignored(ignore: str, extglob: bool, nocase: bool) -> tuple[Collection[str],
 
 
 def _by_parts(source: str, nocase: bool) -> Callable[[str], bool]:
-    """Whether a pattern of GLOBIGNORE means a name: none but a star at its end goes beyond a slash."""
+    """Return the test for a pattern of GLOBIGNORE, in which only a star at the end matches a slash."""
     patterns = [compile_pattern(part, nocase=nocase) for part in source.split("/")]
     deeper = source.endswith("*") and not source.endswith("\\*")
 
@@ -136,37 +110,6 @@ def _by_parts(source: str, nocase: bool) -> Callable[[str], bool]:
         return all(pattern.matches(part) for pattern, part in zip(patterns, parts, strict=False))
 
     return means
-
-
-def between_colons(text: str) -> Iterator[str]:
-    """What stands between colons, one after the other: there may be millions of them."""
-    start = 0
-    while (end := text.find(":", start)) >= 0:
-        yield text[start:end]
-        start = end + 1
-    yield text[start:]
-
-
-_SOME: Final = 512
-"""Names that are looked at between two chances for others to run."""
-_RUN: Final = 8192
-
-
-async def _sorted(names: list[str], budget: Budget) -> list[str]:
-    """Names in their order: those of a large directory by parts, which sorting then finds in order and only merges."""
-    if len(names) <= _RUN:
-        return sorted(names)
-    runs = [names[start : start + _RUN] for start in range(0, len(names), _RUN)]
-    for run in runs:
-        run.sort()
-        await budget.yield_turn()
-    while len(runs) > 1:
-        merged: list[list[str]] = []
-        for place in range(0, len(runs), 2):
-            merged.append(sorted(itertools.chain.from_iterable(runs[place : place + 2])))
-            await budget.yield_turn()
-        runs = merged
-    return runs[0]
 
 
 def split_components(pattern: str) -> list[str]:
@@ -195,8 +138,7 @@ def split_components(pattern: str) -> list[str]:
 
 
 async def _matches(walker: _Walker, pattern: str) -> list[str]:
-    cut = partial(split_components, pattern)
-    parts = cut() if len(pattern) < LONG else await offload(walker.budget, cut)
+    parts = await offload_large(walker.budget, len(pattern), partial(split_components, pattern), LONG_SCRIPT)
     found: list[str] = [""]
     separator, globbed = "", False
     for number, part in enumerate(parts):
@@ -218,7 +160,7 @@ async def _matches(walker: _Walker, pattern: str) -> list[str]:
         separator = "" if deep else "/"
         if not found:
             return []
-    return await _sorted(found, walker.budget)
+    return await offload_large(walker.budget, len(found), lambda: sorted(found), MANY)
 
 
 class _Walker:
@@ -239,15 +181,15 @@ class _Walker:
             name = _ESCAPE.sub(r"\1", part)
             return await self._named(prefixes, name, last)
         make = partial(compile_pattern, as_bytes(part) if self.bytewise else part, self.extglob, self.nocase)
-        pattern = make() if len(part) < LONG else await offload(self.budget, make)
+        pattern = await offload_large(self.budget, len(part), make, LONG_SCRIPT)
         out: list[str] = []
         for prefix in prefixes:
             await self.budget.yield_turn()
             for place, (name, stat) in enumerate(await self._scan(prefix), 1):
-                if not place % _SOME:
+                if not place % BATCH:
                     await self.budget.yield_turn()
-                looked_at = as_bytes(name) if self.bytewise else name
-                if pattern.component(looked_at, self.dotglob) and (last or await self._is_dir(prefix, name, stat)):
+                text = as_bytes(name) if self.bytewise else name
+                if pattern.component(text, self.dotglob) and (last or await self._is_dir(prefix, name, stat)):
                     out.append(_join(prefix, name))
             if not self.skipdots and part.startswith("."):
                 out += [_join(prefix, dot) for dot in (".", "..") if pattern.matches(dot)]
@@ -285,7 +227,7 @@ class _Walker:
             here = pending.pop()
             await self.budget.yield_turn()
             for place, (name, stat) in enumerate(await self._scan(here), 1):
-                if not place % _SOME:
+                if not place % BATCH:
                     await self.budget.yield_turn()
                 if name.startswith(".") and not self.dotglob:
                     continue

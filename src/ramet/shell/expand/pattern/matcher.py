@@ -1,10 +1,11 @@
-"""Shell patterns: parsed once, matched in time that no pattern can blow up.
+"""Match shell patterns in time that no pattern can blow up; each is parsed once.
 
-A pattern without extended groups is a row of fixed segments between stars, found one after the other with string
-searches. Extended
-groups run on sets of positions held in big integers (one bit per position), so every way to match is followed at
-once and nothing backtracks.
-Input is a sequence of (text, quoted) pieces; in unquoted text a backslash quotes the next character.
+- A pattern without extended groups is a row of fixed segments between stars, found one after the other by string
+  searches.
+- Extended groups run on sets of positions, one bit each in a big integer: all ways to match are followed at once and
+  nothing backtracks.
+- Input is a sequence of (text, quoted) pieces; in unquoted text a backslash quotes the next character.
+- `is_costly` says which matches to offload.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import Final
 
 from ramet.concurrency.offload import checkpoint
 from ramet.concurrency.recursion import room
-from ramet.shell.expand.long_text import has_any, search, windows
-from ramet.shell.expand.pattern.plain import MAX_EXTENDED, WINDOW, Pattern, Segment, Where, one_regex, text_pattern
+from ramet.concurrency.sizes import LARGE, LONG_SCRIPT, SMALL
+from ramet.shell.expand.pattern.plain import MAX_EXTENDED, Pattern, Segment, TextPattern, Where, one_regex
 from ramet.shell.expand.pattern.tokens import (
     ACTIVE,
     ONE,
@@ -30,7 +31,6 @@ from ramet.shell.expand.pattern.tokens import (
     TokenReader,
     characters,
 )
-from ramet.shell.expand.word.fields import LONG
 
 # ------------------------------------------------------------------------ matching
 
@@ -66,12 +66,10 @@ class _Glob(Pattern):
             return super().replace(text, where, replacement, most)
         if len(text) * len(replacement) > most:  # perhaps too much: they are counted
             return super().replace(text, where, replacement, most)
-        # Single characters, as in `${x//[^a-z]/_}`: all of them at once, no match crosses the border of a window.
+        # Single characters, as in `${x//[^a-z]/_}`: one substitution.
         pattern, new = self.segments[0].pattern, replacement.replace("\\", "\\\\")
         assert pattern is not None
-        if len(text) <= WINDOW:
-            return pattern.sub(new, text)
-        return "".join(pattern.sub(new, part) for part in windows(text))
+        return pattern.sub(new, text)
 
     def _fixed(self) -> bool:
         return len(self.segments) == 1 and not self.head and not self.tail
@@ -355,12 +353,8 @@ class _Run(_Extended):
 
     def _reach(self, text: str, pos: int) -> int:
         """Where the run ends that begins here."""
-        while (found := self.regex.match(text, pos, pos + WINDOW)) is not None:
-            begin, pos = pos, found.end()
-            if pos < begin + WINDOW:
-                break
-            checkpoint()
-        return pos
+        found = self.regex.match(text, pos)
+        return pos if found is None else found.end()
 
     def matches(self, text: str) -> bool:
         return self._reach(text, 0) == len(text) and len(text) >= self.least
@@ -370,21 +364,15 @@ class _Run(_Extended):
         return -1 if end < self.least else end if longest else self.least
 
     def suffix(self, text: str, longest: bool) -> int:
-        begin, ended = len(text), False
-        while begin and not ended:
-            part = text[max(begin - WINDOW, 0) : begin][::-1]
-            size = self._reach(part, 0)
-            begin, ended = begin - size, size < len(part)
-            checkpoint()
+        begin = len(text) - self._reach(text[::-1], 0)
         if len(text) - begin < self.least:
             return -1
         return begin if longest else len(text) - self.least
 
     def find(self, text: str, pos: int) -> tuple[int, int] | None:
         if self.least:
-            pos = search(self.regex, text, pos)
-            if pos == len(text):
-                return None
+            found = self.regex.search(text, pos)
+            return None if found is None else found.span()
         return pos, self._reach(text, pos)
 
 
@@ -421,13 +409,16 @@ class _Choice(Pattern):
 
 _patterns: dict[tuple[tuple[Piece, ...] | str, bool, bool], Pattern] = {}
 _PATTERNS_KEPT = 2048
-_LONGEST_KEPT: Final = 1 << 16
-"""Characters of a pattern: to look up a longer one would take its time."""
+
+
+def is_costly(pattern: str, size: int) -> bool:
+    """Return whether matching this pattern on `size` characters is work to offload."""
+    return len(pattern) > LONG_SCRIPT or size > (LONG_SCRIPT if "(" in pattern else LARGE)
 
 
 def compile_pattern(pieces: Sequence[Piece] | str, extglob: bool = False, nocase: bool = False) -> Pattern:
-    """The matcher of a pattern; plain str is one unquoted piece. Kept for the next time, unless it is very long."""
-    if len(pieces) > _LONGEST_KEPT:
+    """Return the matcher of a pattern; plain str is one unquoted piece. All but long ones are cached."""
+    if len(pieces) > SMALL:
         return _build([(pieces, False)] if isinstance(pieces, str) else pieces, extglob, nocase)
     key = (pieces if isinstance(pieces, str) else tuple(pieces), extglob, nocase)
     found = _patterns.get(key)
@@ -443,14 +434,14 @@ _STARS_AND_TEXT: Final = re.compile(r"\\(.)|(\*)|[^\\*]+", re.DOTALL)
 _NOT_JUST_STARS: Final = re.compile(r"(?<!\\)(?:\\\\)*[?\[(]|\\\Z").search
 
 
-def _long_tokens(pieces: Sequence[Piece]) -> list[Token] | None:
-    """The tokens of a long pattern of texts and stars, whole texts at once; None when there is more in it."""
+def _texts_and_stars(pieces: Sequence[Piece]) -> list[Token] | None:
+    """Return whole texts and stars as tokens; None for a pattern that holds anything else."""
     tokens: list[Token] = []
     for text, quoted in pieces:
         if quoted:
             tokens.append(text)
         elif "\\" not in text:
-            if has_any(text, "?[("):
+            if any(char in text for char in "?[("):
                 return None
             start = 0
             while (star := text.find("*", start)) >= 0:
@@ -466,14 +457,14 @@ def _long_tokens(pieces: Sequence[Piece]) -> list[Token] | None:
 
 
 def _build(pieces: Sequence[Piece], extglob: bool, nocase: bool) -> Pattern:
-    if not nocase and sum(len(text) for text, _ in pieces) > LONG:
-        long = _long_tokens(pieces)
-        if long is not None:
-            return _Glob(long, False) if STAR in long else text_pattern(long[0] if len(long) == 1 else "".join(long))  # type: ignore[arg-type]
+    if not nocase:
+        tokens = _texts_and_stars(pieces)
+        if tokens is not None:
+            return _Glob(tokens, False) if STAR in tokens else TextPattern("".join(tokens))  # type: ignore[arg-type]
     if not nocase and all(quoted or not ACTIVE(text) for text, quoted in pieces):
         whole = "".join(text for text, _ in pieces)
         if not extglob or "(" not in whole:
-            return text_pattern(whole)
+            return TextPattern(whole)
     if extglob and sum(text.count("(") for text, _ in pieces) > _ROOMY:
         with room:
             return _parsed(pieces, extglob, nocase, True)
@@ -485,10 +476,10 @@ def _parsed(pieces: Sequence[Piece], extglob: bool, nocase: bool, deep: bool) ->
     assert read is not None  # only a nested call can fail
     tokens = read[0][0]
     if not tokens:
-        return text_pattern("")
+        return TextPattern("")
     if not any(isinstance(token, Group) for token in tokens):
         if not nocase and all(isinstance(token, str) for token in tokens):
-            return text_pattern("".join(tokens))  # type: ignore[arg-type]
+            return TextPattern("".join(tokens))  # type: ignore[arg-type]
         return _Glob(tokens, nocase)
     if len(tokens) == 1 and isinstance(group := tokens[0], Group):
         units = group.alternatives

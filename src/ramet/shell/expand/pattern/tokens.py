@@ -160,7 +160,7 @@ def characters(pieces: Sequence[Piece]) -> list[tuple[str, bool]]:
 
 
 class TokenReader:
-    """Turns characters into tokens. What never closes is looked for once, so that very many of it take no longer."""
+    """A reader of tokens from characters. Brackets that never close are remembered, so that it stays linear."""
 
     def __init__(self, chars: list[tuple[str, bool]], extglob: bool) -> None:
         self.chars = chars
@@ -170,7 +170,7 @@ class TokenReader:
         self._open_brackets: set[int] = set()
 
     def tokens(self, pos: int, nested: int) -> tuple[list[list[Token]], int] | None:
-        """Alternatives up to the closing parenthesis (when nested so many levels) or the end; None when it is
+        """Alternatives up to the closing parenthesis (when `nested`) or the end; None when it is
         missing."""
         if nested > DEEPEST:
             raise PatternTooCostly(f"pattern: maximum nesting level exceeded ({DEEPEST})")

@@ -1,4 +1,4 @@
-"""How the values of an array become one text, by where that text stands."""
+"""Join the values of an array to one text, by the rules of each context."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ramet.shell.expand.size_check import joined
-from ramet.shell.expand.word.fields import DEFAULT_IFS, delimiters, distinct, escape
+from ramet.shell.expand.word.fields import DEFAULT_IFS, delimiters, escape
 from ramet.shell.expand.word.params import Found, Star, one_text, star_join
 from ramet.shell.expand.word.quote_marks import Quote, alone, as_element, as_fields, as_is, regex_escape
 from ramet.shell.syntax.nodes import Param
@@ -50,7 +50,7 @@ def _split_again(host: Any, found: Found) -> str:
     """`$*` in a here-document: joined by spaces, and then what IFS holds separates once more."""
     text = spaced(host, found)
     ifs = host.variables.get("IFS")
-    return delimiters(DEFAULT_IFS if ifs is None else distinct(ifs or " "))[0].sub(" ", text)
+    return delimiters(DEFAULT_IFS if ifs is None else ifs or " ")[0].sub(" ", text)
 
 
 def _changed(host: Any, found: Found) -> str:
@@ -75,5 +75,5 @@ def _star_text(host: Any, found: Found) -> str:
     return one_text(host, found)
 
 
-BY_PARTS: Final = (one_text, spaced, _star_text)
-"""Ways that may join first some of the values, and then what came of them."""
+LISTED: Final = (one_text, spaced, _star_text)
+"""Joins for which a list of values is as good as a `Star`."""

@@ -10,10 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ramet.concurrency.offload import checkpoint
-from ramet.concurrency.sizes import SMALL
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.long_text import windows
 from ramet.shell.expand.word.brace_quotes import bare_units, bared, reread
 from ramet.shell.syntax.nodes import Escaped, Literal, Param, Part, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
@@ -73,7 +70,7 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
                 pass  # a range of letters holds characters that must be quoted
             else:
                 if text:
-                    # An empty word that nothing quotes is no word: `{,a}` is `a`.
+                    # An empty unquoted word vanishes: `{,a}` is `a`.
                     yield Word((Literal(text),))
                 continue
         if _BACKTICK in found[:-1] and (plain or _BACKTICK not in units):
@@ -116,7 +113,7 @@ def _units(word: Word) -> Sequence[_Unit]:
 
 
 def _closed(text: str, opened: int) -> int:
-    """Where so many open braces are closed; the length of the text when they are not."""
+    """Return where `opened` braces are closed; the length of the text when they are not."""
     for place, char in enumerate(text):
         opened += (char == "{") - (char == "}")
         if not opened:
@@ -242,7 +239,7 @@ def _expand(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
         yield list(units)
         return
     begin, end, kind = found
-    alternatives = (one for choice in kind for one in _expand(choice)) if isinstance(kind, list) else kind.shown()
+    alternatives = (one for choice in kind for one in _expand(choice)) if isinstance(kind, list) else kind.texts()
     before, after = list(units[:begin]), units[end + 1 :]
     if not after:
         for middle in alternatives:
@@ -285,16 +282,10 @@ def _row_count(row: _Row) -> int:
     return total
 
 
-def _occurrences(units: Sequence[_Unit], wanted: str) -> int:
-    if isinstance(units, str) and len(units) > SMALL:
-        return sum(part.count(wanted) for part in windows(units))
-    return units.count(wanted)
-
-
 def _tree(units: Sequence[_Unit]) -> _Row | None:
     """A word of many braces as a tree; None for any other, and for one with a brace that neither chooses nor counts,
     for it may be closed by what closes another."""
-    if _occurrences(units, "{") <= _MANY:
+    if units.count("{") <= _MANY:
         return None
     row: _Row = []
     rows = [row]
@@ -356,7 +347,7 @@ def _walk(row: _Row) -> Iterator[list[_Unit]]:
             one = here[place]
             rest = (here, place + 1, after)
             if isinstance(one, _Choices | _Range):
-                waiting.append((before, rest, iter(one.rows) if isinstance(one, _Choices) else one.shown()))
+                waiting.append((before, rest, iter(one.rows) if isinstance(one, _Choices) else one.texts()))
                 break
             before = (before, one)
         else:
@@ -395,7 +386,7 @@ class _Range(NamedTuple):
     width: int
     letters: bool
 
-    def shown(self) -> Iterator[list[_Unit]]:
+    def texts(self) -> Iterator[list[_Unit]]:
         for number in self.numbers:
             yield _letter(number) if self.letters else [_padded(number, self.width)]
 
@@ -405,7 +396,7 @@ class _Itself(NamedTuple):
 
     units: Sequence[_Unit]
 
-    def shown(self) -> Iterator[list[_Unit]]:
+    def texts(self) -> Iterator[list[_Unit]]:
         yield list(self.units)
 
 
@@ -485,16 +476,9 @@ def _closer(units: Sequence[_Unit], begin: int) -> int:
     return -1
 
 
-def _is_range(units: Sequence[_Unit], place: int) -> bool:
-    """Whether `..` stands here, and not at the end."""
-    return place + 2 < len(units) and units[place + 1] == "." and units[place + 2] != "}"
-
-
 def _active(text: str, start: int) -> Iterator[tuple[int, str]]:
-    for at in range(start, len(text), SMALL):
-        checkpoint()
-        for found in _ACTIVE(text, at, at + SMALL):
-            yield found.start(), found[0]
+    for found in _ACTIVE(text, start):
+        yield found.start(), found[0]
 
 
 _ACTIVE = re.compile(r"[{},.]").finditer

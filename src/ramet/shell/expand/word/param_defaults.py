@@ -1,4 +1,4 @@
-"""`${x:-word}` and its kin: when the word is taken, and what happens then."""
+"""Choosing operators of parameters: `${x:-word}`, `${x:=word}`, `${x:?word}`, `${x:+word}`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from ramet.shell.expand.errors import Discard, Fatal, Readonly
 from ramet.shell.expand.word.params import (
     Found,
+    param_text,
     parameter,
-    shown,
     target_of,
     unbound,
 )
@@ -30,9 +30,9 @@ def refuse_unset(host: Any, node: Param) -> None:
 def label_of(node: Param) -> str:
     """How an error names the parameter."""
     if node.form in ("indirect", "keys"):
-        return f"!{shown(node)}"
+        return f"!{param_text(node)}"
     if node.subscript is not None:
-        return shown(node)
+        return param_text(node)
     if node.braced:
         return node.name
     return f"${node.name}" if node.name.isdigit() or (not node.name[0].isalnum() and node.name[0] != "_") else node.name

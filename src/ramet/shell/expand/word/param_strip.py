@@ -1,4 +1,4 @@
-"""`${x%.c}` and its like, with a pattern that is known beforehand: what scripts do in loops."""
+"""Shortcut: `${x%.c}` and its like with a constant pattern, whose matcher is compiled once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of parameters: `${...}` without the operators that choose between words (those are in `words`).
+"""Values of parameters: `${...}` with all operators but the choosing ones (`param_defaults`).
 
 A getter gives text, None when unset, a list for `@` forms and a `Star` for `*` forms.
 """
@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Final
 
 from ramet.concurrency.offload import in_thread, interruptible
-from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.c_locale import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
-from ramet.shell.expand.long_text import Deferred, Parts, Span, put_together
 from ramet.shell.expand.pattern.matcher import compile_pattern
-from ramet.shell.expand.pattern.plain import TextPattern
 from ramet.shell.expand.size_check import joined, total, within
-from ramet.shell.expand.values import Assoc, Indexed, NameRef, is_heavy, to_evaluate
+from ramet.shell.expand.values import Assoc, Indexed, NameRef, to_evaluate
 from ramet.shell.expand.word import transform
 from ramet.shell.syntax.nodes import AnsiQuoted, DoubleQuoted, Literal, Param, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
@@ -53,32 +49,6 @@ def one_text(host: Any, found: Found) -> str:
     return star_join(host, found) if type(found) is Star else joined(host, " ", found)
 
 
-_VALUES: Final = 8192
-"""Values that are joined between two chances for others to run."""
-
-
-async def joined_patiently(host: Any, found: list[str], join: Callable[[Any, list[str]], str]) -> str:
-    """What a join makes of very many values, by parts between which others run."""
-    kind = type(found)
-    parts: list[str] = []
-    if len(found) > _VALUES:
-        pass
-    for start in range(0, len(found), _VALUES):
-        row = found[start : start + _VALUES]
-        if is_heavy(row):
-            parts += row
-        else:
-            parts.append(join(host, kind(row)))
-        await host.budget.yield_turn()
-    if not is_heavy(parts):
-        return join(host, kind(parts))
-    separator = join(host, kind(("", "")))
-    within(host, sum(map(len, parts)) + len(separator) * len(parts))
-    between = Parts([separator] * (2 * len(parts) - 1))
-    between[::2] = parts
-    return await put_together(host, between)
-
-
 def unbound(host: Any, label: str) -> None:
     if host.nounset:
         raise Fatal(f"{label}: unbound variable", 127)
@@ -88,7 +58,7 @@ def unbound(host: Any, label: str) -> None:
 
 
 def base_of(node: Param) -> Base:
-    """How to read what stands before the operator."""
+    """Return the function that reads the value before the operator."""
     name, form = node.name, node.form
     if form == "names":
         if node.op == "@":
@@ -135,26 +105,26 @@ def _direct(node: Param) -> Base:
 
 
 def _measured(host: Any, node: Param, subscript: str) -> Found:
-    """The element whose length is asked for; what can be none ends the command."""
+    """Return the element of `${#a[n]}`; a subscript that names no element ends the command."""
     store, name = host.variables, node.name
     target, deeper = store.follow(name)
     if deeper is None and not store.is_assoc(target):
         index = host.evaluate_subscript(subscript)
         array = store.array(target)
         if index + (0 if array is None else array.top) < 0 and store.values.get(target) is not None:
-            raise Discard(f"{shown(node)[len(name) + 1 :]}: bad array subscript")
+            raise Discard(f"{param_text(node)[len(name) + 1 :]}: bad array subscript")
         if array is None and host.nounset:
             raise Discard(f"{name}: unbound variable")
         if array is None and index < 0:
             return None
         return store.item(target, index) or ""
     if not subscript:
-        raise Discard(f"{shown(node)[len(name) + 1 :]}: bad array subscript")
+        raise Discard(f"{param_text(node)[len(name) + 1 :]}: bad array subscript")
     return element(host, name, subscript) or ""
 
 
 def _counted(name: str) -> Base:
-    """As many values as an array has, for `${#a[@]}`, which needs neither them nor their order."""
+    """Return a sequence as long as the array, for `${#a[@]}`, which needs no values."""
 
     def get(host: Any, key: str | None) -> Found:
         target, deeper = host.variables.follow(name)
@@ -165,7 +135,7 @@ def _counted(name: str) -> Base:
 
 
 def _sliced(name: str, kind: type[list[str]]) -> Base:
-    """Whether an array has values, for `${a[@]:n:m}`, which takes from it only what it wants."""
+    """Return whether an array has values, for `${a[@]:n:m}`, which reads only its slice."""
 
     def get(host: Any, key: str | None) -> Found:
         target, deeper = host.variables.follow(name)
@@ -207,7 +177,7 @@ def _indirect(node: Param) -> Base:
             value = host.vars.get(node.name)
             if type(value) is NameRef:
                 if value.target in ("", node.name):  # nowhere, or in a circle
-                    raise Discard(f"{shown(node)}: invalid indirect expansion")
+                    raise Discard(f"{param_text(node)}: invalid indirect expansion")
                 target, deeper = host.variables.follow(node.name)
                 return str(target) if deeper is None else f"{target}[{deeper}]"
         found = direct(host, key)
@@ -220,20 +190,20 @@ def _indirect(node: Param) -> Base:
             known = isinstance(declared, Indexed | Assoc) or (declared is None and node.name in host.vars)
             if known or (not plain and declared is not None) or not is_name(node.name):
                 return None
-            raise Discard(f"{shown(node)}: invalid indirect expansion")
+            raise Discard(f"{param_text(node)}: invalid indirect expansion")
         return parameter(host, found)
 
     return get
 
 
-def shown(node: Param) -> str:
+def param_text(node: Param) -> str:
     if isinstance(node.subscript, Word):
         return f"{node.name}[{word_text(node.subscript)}]"
     return node.name if node.subscript is None else f"{node.name}[{node.subscript}]"
 
 
 def parameter(host: Any, text: str) -> Found:
-    """The value of the parameter that a text names: `x`, `3`, `@`, `a[1]`, `a[@]`."""
+    """Return the value of the parameter that a text names: `x`, `3`, `@`, `a[1]`, `a[@]`."""
     if text == "@":
         return list(host.params)
     if text == "*":
@@ -256,7 +226,7 @@ def parameter(host: Any, text: str) -> Found:
 
 
 def target_of(host: Any, node: Param) -> str:
-    """The name that `${x:=word}` assigns to."""
+    """Return the name that `${x:=word}` assigns to."""
     if node.form == "indirect":
         value = host.variables.get(node.name)
         return value or ""
@@ -267,7 +237,7 @@ def target_of(host: Any, node: Param) -> str:
 
 
 def apply_of(node: Param) -> Apply | None:
-    """What the operator does to the value; None when there is nothing to do."""
+    """Return the function of the operator; None without one."""
     apply = _operator(node)
     if apply is None or (node.form == "length" and node.subscript in ("@", "*")):
         return apply
@@ -328,7 +298,7 @@ def _replace(op: str) -> Apply:
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
         if not args[0] and op in ("/", "//"):
             return found
-        if (args[0].find("[!]") >= 0 or args[0].find("[^]") >= 0) and _mismeasured(args[0]):
+        if ("[!]" in args[0] or "[^]" in args[0]) and _mismeasured(args[0]):
             return found
         pattern = compile_pattern(args[0], host.shopt("extglob"), host.shopt("nocasematch"))
         replacement = args[1] if len(args) > 1 else ""
@@ -345,8 +315,8 @@ _MEASURED: Final = re.compile(
 
 
 def _mismeasured(pattern: str) -> bool:
-    """Whether bash is wrong about how long a text is that the pattern can match, and so never finds one: it measures
-    `[!]a]` as `[!]` and two characters more. Of patterns whose texts have no fixed length it knows nothing."""
+    """Return whether bash computes a wrong length of match for the pattern, and so never finds one: it measures
+    `[!]a]` as `[!]` and two characters. Only patterns of a fixed length are measured."""
     wrong = False
     for found in _MEASURED(pattern):
         if found[0] == "*" or (found[0][0] != "\\" and found[0].endswith("(") and len(found[0]) == 2):
@@ -374,37 +344,11 @@ def _case(node: Param) -> Apply:
 
 
 def _numbers(host: Any, node: Param, args: Sequence[str]) -> tuple[int, int | None]:
-    """The offset and the length of a slice."""
+    """Evaluate the offset and the length of a slice."""
     try:
         return host.evaluate(args[0] or "0"), host.evaluate(args[1] or "0") if len(args) > 1 else None
     except Slip as error:
-        raise Slip((f"{shown(node)}: ", *error.parts)) from None
-
-
-def left_of(node: Param, value: str, host: Any, text: str) -> str | Parts:
-    """`${x#p}` and its kin of a text that is too long to be copied at once, or looked through where that is needed."""
-    pattern = compile_pattern(text, host.shopt("extglob"))
-    if not text:
-        return value
-    longest = len(node.op) == 2
-    if not isinstance(pattern, TextPattern) or len(pattern.text) > LARGE:
-        remove = pattern.without_prefix if node.op[0] == "#" else pattern.without_suffix
-        return Deferred(partial(remove, value, longest))
-    if node.op[0] == "#":
-        begin, end = max(pattern.prefix(value, longest), 0), len(value)
-    else:
-        begin, end = 0, pattern.suffix(value, longest)
-        end = len(value) if end < 0 else end
-    return value if end - begin == len(value) else Span(value, begin, end)
-
-
-def span(node: Param, value: str, host: Any, args: Sequence[str]) -> Span:
-    """`${x:n:m}` of a text that is too long to be copied at once."""
-    offset, length = _numbers(host, node, args)
-    try:
-        return Span(value, *transform.ends(len(value), offset, length))
-    except Slip:
-        raise Slip(f"{args[1]}: substring expression < 0") from None
+        raise Slip((f"{param_text(node)}: ", *error.parts)) from None
 
 
 def _slice(node: Param) -> Apply:
@@ -428,7 +372,7 @@ def _slice(node: Param) -> Apply:
         name, _ = host.variables.follow(node.name)
         array = host.variables.array(name)
         if array is None and node.form == "value":
-            # The only value of what is no array is a text like any other.
+            # The only value of a scalar is sliced as text.
             if not found or abs(offset) > len(found[0]):
                 return kind()
             return transform.substring(found[0], offset, length)
@@ -447,8 +391,8 @@ def _as_kind(kind: type[list[str]], found: list[str]) -> list[str]:
 _OF_VARIABLES: Final = ("@A", "@a", "@K", "@k")
 
 
-def _meant(host: Any, node: Param) -> Param:
-    """What `${!x@A}` and its like look at, as if it were written there."""
+def _target_param(host: Any, node: Param) -> Param:
+    """Return the parameter that `${!x@A}` refers to."""
     name, bracket, rest = target_of(host, node).partition("[")
     if not bracket:
         return Param(name, None, "value", node.op)
@@ -462,8 +406,7 @@ def _at(node: Param) -> Apply:
     op = node.op
     whole = node.subscript in ("@", "*")
     if node.form == "indirect" and op in _OF_VARIABLES:
-        # What it says of a variable it says of the one that is meant.
-        return lambda host, found, args: _at(_meant(host, node))(host, found, args)
+        return lambda host, found, args: _at(_target_param(host, node))(host, found, args)
 
     def name_of(host: Any) -> str:
         name, _ = host.variables.follow(target_of(host, node))
@@ -481,12 +424,12 @@ def _at(node: Param) -> Apply:
             return letters if letters or found is not None else None
         if op == "@A":
             if node.name in ("@", "*"):
-                shown = [quote.at_q(quote.as_locale(host, value)) for value in host.params]
+                values = [quote.at_q(quote.as_locale(host, value)) for value in host.params]
                 if node.name == "*":
-                    return "set -- " + star_join(host, shown) if shown else None
-                if not shown:
+                    return "set -- " + star_join(host, values) if values else None
+                if not values:
                     return []
-                return ["set", "--", *shown] if _spaces(host) else [f"set -- {shown[0]}", *shown[1:]]
+                return ["set", "--", *values] if _spaces(host) else [f"set -- {values[0]}", *values[1:]]
             name, deeper = host.variables.follow(target_of(host, node))
             if deeper is not None and node.subscript is None:
                 return None
@@ -524,7 +467,7 @@ def _at(node: Param) -> Apply:
 
 
 def _spaces(host: Any) -> bool:
-    """Whether a space separates fields, even where nothing does."""
+    """Return whether a space separates fields, also with an empty IFS."""
     return " " in (host.variables.get("IFS") or " ")
 
 

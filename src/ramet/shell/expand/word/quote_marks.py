@@ -1,7 +1,6 @@
-"""What is done to the quoted text of a word: nothing, or marks for a pattern, a regular expression or a replacement.
+"""Marks for the quoted text of a word: none, or for a pattern, a regular expression, a replacement.
 
-The ways that leave it as it is are told apart by which function they are: each place joins the values of arrays by
-its own rule.
+The functions that change nothing differ by identity: each context joins the values of arrays by another rule.
 """
 
 from __future__ import annotations
@@ -10,15 +9,12 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from ramet.concurrency.sizes import LARGE
-from ramet.shell.expand.long_text import windows
-
 Quote = Callable[[str], str] | None
-"""What is done to quoted text: nothing, or escaping for a pattern or a regular expression."""
+"""A function that marks quoted text; None leaves it as it is."""
 
 
 def marked(text: str, quote: Quote) -> str:
-    """Quoted text as it is wanted."""
+    """Apply the marks to quoted text."""
     return quote(text) if quote is not None else text
 
 
@@ -26,14 +22,12 @@ _REGEX: Final = re.compile(r"[\\.^$*+?()\[\]{}|]")
 
 
 def regex_escape(text: str) -> str:
-    """Quoted text of a regular expression, each character that would mean something marked by a NUL before it."""
-    if len(text) > LARGE:
-        return "".join(_REGEX.sub("\0\\g<0>", part) for part in windows(text))
+    """Put a NUL before each character of quoted text that is special in a regular expression."""
     return _REGEX.sub("\0\\g<0>", text)
 
 
 def regex_text(marked: str) -> str:
-    """The regular expression: a marked character has a backslash before it, or nothing inside of brackets."""
+    """Return the regular expression: a backslash replaces each NUL, except inside of brackets."""
     if "\0" not in marked:
         return marked
     out: list[str] = []

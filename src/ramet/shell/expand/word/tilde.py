@@ -1,4 +1,4 @@
-"""Where tildes stand in words, and what they stand for."""
+"""Tilde expansion: `~` and `~user` at the start of words and after colons of assignments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tilded(text: str, first: bool, last: bool, assign: bool, quote: Quote, loose
     rest, at_start = text, first
     while rest:
         if at_start and rest[0] == "~":
-            match = TILDE_WORD.match(rest, 0, LONGEST_NAME)  # what is longer is nobody's name
+            match = TILDE_WORD.match(rest, 0, LONGEST_NAME)  # no user name is longer
             assert match is not None
             if match.end() < min(len(rest), LONGEST_NAME) or (last and len(rest) < LONGEST_NAME):
                 yield _tilde(match[1], quote, loose)

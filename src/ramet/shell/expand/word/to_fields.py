@@ -1,7 +1,6 @@
-"""The parts of a word compiled to closures that put their fields into a builder.
+"""Compile the parts of a word to functions that add their fields to a builder (`Fields`).
 
-Rule: a part that cannot wait is a plain function; what may turn out to take long gives an awaitable to a patient
-builder only.
+A part that cannot wait is a plain function, which returns an awaitable when its value turns out to be large.
 """
 
 from __future__ import annotations
@@ -12,15 +11,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ramet.concurrency.offload import offload
-from ramet.concurrency.recursion import room
-from ramet.concurrency.sizes import LARGE, SMALL
-from ramet.shell.expand.compile_depth import level
-from ramet.shell.expand.long_text import Parts, put_together
+from ramet.concurrency.recursion import level, room
+from ramet.concurrency.sizes import LARGE, MANY
+from ramet.shell.expand.errors import TooLong
 from ramet.shell.expand.size_check import joined
-from ramet.shell.expand.values import is_heavy, is_slow
+from ramet.shell.expand.values import is_slow
 from ramet.shell.expand.word.fields import Fields
 from ramet.shell.expand.word.param_defaults import chosen
-from ramet.shell.expand.word.params import Found, Star, joined_patiently, star_join
+from ramet.shell.expand.word.params import Found, Star, star_join
 from ramet.shell.expand.word.tilde import ASSIGNMENT, TILDE_WORD
 from ramet.shell.expand.word.to_text import (
     CHOOSING,
@@ -29,8 +27,8 @@ from ramet.shell.expand.word.to_text import (
     choice_of,
     const,
     getter,
+    number,
     part_text,
-    sliced,
     with_tildes,
 )
 from ramet.shell.syntax.nodes import ArithSub, CommandSub, DoubleQuoted, Literal, Param, Part, ProcessSub
@@ -40,18 +38,17 @@ ACTIVE, QUOTED, SPLIT = range(3)
 
 
 class Emit(NamedTuple):
-    """A way to put the fields of a part into a builder. Even one that need not wait gives an awaitable when it turns
-    out to take long and the builder is patient."""
+    """A way to add the fields of a part to a builder; without `wait`, `run` returns None or an awaitable."""
 
     wait: bool
     run: Callable[[Any, Fields], Any]
 
 
 def gives_several(part: Part) -> bool:
-    """Whether a quoted part may give more or fewer than one field."""
-    looked_at: list[Part] = [part]
-    while looked_at:
-        one = looked_at.pop()
+    """Return whether a quoted part may give more or fewer than one field."""
+    pending: list[Part] = [part]
+    while pending:
+        one = pending.pop()
         if isinstance(one, Param):
             if (
                 one.name == "@"
@@ -62,19 +59,21 @@ def gives_several(part: Part) -> bool:
             ):
                 return True
             for arg in one.args:
-                looked_at += arg.parts
+                pending += arg.parts
         elif isinstance(one, DoubleQuoted):
-            looked_at += one.parts
+            pending += one.parts
     return False
 
 
 def _emit(part: Part, mode: int) -> Emit:
     if isinstance(part, Param) and not part.args and part.subscript is None:
         return _emit_param(part, mode)
-    if isinstance(part, DoubleQuoted | Param):
+    if isinstance(part, DoubleQuoted | Param) or (isinstance(part, ArithSub) and mode != QUOTED):
         with level as station:
             if isinstance(part, DoubleQuoted):
                 emit = _emit_double(part)
+            elif isinstance(part, ArithSub):
+                emit = _emit_number(part)
             elif part.bad is None and part.op in CHOOSING:
                 emit = _emit_choice(part, mode)
             else:
@@ -86,32 +85,26 @@ def _emit(part: Part, mode: int) -> Emit:
         return Emit(False, lambda host, fields: fields.literal(fixed))
     if type(part) is Literal and mode == SPLIT:
         loose = part.text
-        if len(loose) <= LARGE:
-            return Emit(False, lambda host, fields: fields.split(loose))
-
-        async def patiently(host: Any, fields: Fields) -> None:
-            await offload(host.budget, partial(fields.split, loose))
-
-        return Emit(True, patiently)
-    if isinstance(part, CommandSub | ArithSub) and mode != QUOTED:
-        return _emit_text(piece, Fields.split) if piece.wait or piece.const is not None else _emit_number(piece)
+        return Emit(False, lambda host, fields: split(host, fields, loose))
+    if isinstance(part, CommandSub) and mode != QUOTED:
+        return _emit_text(piece, Fields.split)
     if isinstance(part, ProcessSub):
         return _emit_text(piece, Fields.literal if part.body.statements else Fields.split)
     return _emit_text(piece, Fields.quoted)
 
 
 def _stationed(emit: Emit) -> Emit:
-    """The same on a stack of its own, or with room, as `nesting` has it."""
+    """Return the same in a separate task, or with a raised recursion limit."""
     run = emit.run
     if emit.wait:
 
         async def inside(host: Any, fields: Fields) -> None:
             await run(host, fields)
 
-        async def apart(host: Any, fields: Fields) -> None:
+        async def in_task(host: Any, fields: Fields) -> None:
             await asyncio.create_task(inside(host, fields))
 
-        return Emit(True, apart)
+        return Emit(True, in_task)
 
     def called(host: Any, fields: Fields) -> Any:
         with room:
@@ -131,28 +124,43 @@ def _emit_text(piece: Text, put: Callable[[Fields, str], None]) -> Emit:
     async def waiting(host: Any, fields: Fields) -> None:
         found = await inner(host)
         if put is Fields.split and len(found) > LARGE:
-            await split_aside(host, fields, found)
+            await offload(host.budget, partial(fields.split, found))
         else:
             put(fields, found)
 
     return Emit(True, waiting)
 
 
-def _emit_number(piece: Text) -> Emit:
-    number, parts = piece.run, piece.parts
-    assert parts is not None
+def _emit_number(part: ArithSub) -> Emit:
+    wait, value = number(part.body)
+    if wait:
 
-    async def later(host: Any, fields: Fields, found: Parts) -> None:
-        fields.split(await put_together(host, found))
+        async def waiting(host: Any, fields: Fields) -> None:
+            fields.split(str(await value(host)))
+
+        return Emit(True, waiting)
+
+    async def later(host: Any, fields: Fields, resume: Callable[[], int]) -> None:
+        fields.split(str(await offload(host.budget, resume)))
 
     def run(host: Any, fields: Fields) -> Awaitable[None] | None:
-        found = parts(host) if fields.patient else number(host)
-        if isinstance(found, Parts):
-            return later(host, fields, found)
-        fields.split(found)
+        try:
+            fields.split(str(value(host)))
+        except TooLong as error:
+            if error.resume is None:
+                raise
+            return later(host, fields, error.resume)
         return None
 
     return Emit(False, run)
+
+
+def split(host: Any, fields: Fields, text: str) -> Awaitable[None] | None:
+    """Split a text into fields; a large one is offloaded."""
+    if len(text) > LARGE:
+        return offload(host.budget, partial(fields.split, text))
+    fields.split(text)
+    return None
 
 
 def _emit_double(part: DoubleQuoted) -> Emit:
@@ -173,7 +181,7 @@ def _emit_double(part: DoubleQuoted) -> Emit:
 
 
 def _changed(part: Part) -> bool:
-    """`${a[*]#x}` and the like: all values, with an operator that changes them."""
+    """Return whether this is `${a[*]#x}` or the like: all values, with an operator that changes them."""
     return (
         isinstance(part, Param)
         and part.bad is None
@@ -185,8 +193,8 @@ def _changed(part: Part) -> bool:
 
 
 def _emit_loose(part: Part) -> Emit:
-    """Changed values of a `*` form beside an `@` form in the same quotes: bash takes them for fields of their
-    own, as it splits a text: empty ones only where what separates is not white."""
+    """Compile changed values of a `*` form in the same quotes as an `@` form: bash makes separate fields of them,
+    empty ones only where the separator is not white."""
     assert isinstance(part, Param)
     wait, get = getter(part, True)
 
@@ -196,8 +204,8 @@ def _emit_loose(part: Part) -> Emit:
             found = Star(found.split(between) if part.name == "*" else found.split(between, 2))
         if type(found) is not Star or (part.op != "@A" and host.variables.get("IFS") == ""):
             return _put(host, fields, found, True)
-        for number, value in enumerate(found):
-            if number:
+        for place, value in enumerate(found):
+            if place:
                 fields.part()
             if value:
                 fields.quoted(value)
@@ -207,7 +215,6 @@ def _emit_loose(part: Part) -> Emit:
         return Emit(False, lambda host, fields: put(host, fields, get(host)))
 
     async def waiting(host: Any, fields: Fields) -> None:
-        fields.patient = True
         pending = put(host, fields, await get(host))
         if pending is not None:
             await pending
@@ -221,7 +228,6 @@ def in_sequence(emits: list[Emit]) -> Emit:
     if any(emit.wait for emit in emits):
 
         async def waiting(host: Any, fields: Fields) -> None:
-            fields.patient = True
             for emit in emits:
                 pending = emit.run(host, fields)
                 if pending is not None:
@@ -253,58 +259,30 @@ def in_sequence(emits: list[Emit]) -> Emit:
 
 def _put(host: Any, fields: Fields, found: Found, quoted: bool) -> Awaitable[None] | None:
     if isinstance(found, str):
-        if quoted:
-            fields.quoted(found)
-        elif fields.patient and len(found) > LARGE:
-            return split_aside(host, fields, found)
-        else:
-            fields.split(found)
+        if not quoted:
+            return split(host, fields, found)
+        fields.quoted(found)
     elif found is None:
         if quoted:
             fields.quoted("")
-    elif fields.patient and len(found) > SMALL:
-        return put_many(host, fields, found, quoted)
-    elif fields.patient and is_heavy(found):
-        return offload(host.budget, lambda: _put_now(host, fields, found, quoted))
+    elif quoted:
+        if type(found) is Star:
+            fields.quoted(star_join(host, found))
+        else:
+            fields.several(found)
+    elif type(found) is Star and not fields.ifs and host.join_star:
+        fields.literal("".join(found))
     else:
-        _put_now(host, fields, found, quoted)
+        return split_several(host, fields, found)
     return None
 
 
-def _put_now(host: Any, fields: Fields, found: list[str], quoted: bool) -> None:
-    if not quoted:
-        if type(found) is Star and not fields.ifs and host.join_star:
-            fields.literal("".join(found))
-        else:
-            fields.several_split(found)
-    elif type(found) is Star:
-        fields.quoted(star_join(host, found))
-    else:
-        fields.several(found)
-
-
-async def put_many(host: Any, fields: Fields, found: list[str], quoted: bool) -> None:
-    """The same with so many values that others get their turns meanwhile."""
-    await host.budget.yield_turn()
-    if not quoted:
-        await offload(host.budget, lambda: fields.several_split(found))
-    elif type(found) is Star:
-        fields.quoted(await joined_patiently(host, found, star_join))
-    else:
-        last = len(found) - 1
-        fields.quoted(found[0])
-        fields.end()
-        for start in range(1, last, SMALL):
-            fields.done += found[start : min(start + SMALL, last)]
-            await host.budget.yield_turn()
-        fields.quoted(found[last])
-
-
-async def split_aside(host: Any, fields: Fields, text: str) -> None:
-    try:
-        await offload(host.budget, lambda: fields.split(text))
-    except BaseException:
-        raise
+def split_several(host: Any, fields: Fields, values: list[str]) -> Awaitable[None] | None:
+    """Split several values into fields; many are offloaded."""
+    if len(values) > MANY:
+        return offload(host.budget, partial(fields.several_split, values))
+    fields.several_split(values)
+    return None
 
 
 def _emit_param(node: Param, mode: int) -> Emit:
@@ -314,7 +292,6 @@ def _emit_param(node: Param, mode: int) -> Emit:
     if wait:
 
         async def waiting(host: Any, fields: Fields) -> None:
-            fields.patient = True
             found = await get(host)
             if one:
                 found = _spaced(host, fields, found)
@@ -331,27 +308,11 @@ def _emit_param(node: Param, mode: int) -> Emit:
         return Emit(False, lambda host, fields: _put_within(host, fields, get(host), changed))
     if one:
         return Emit(False, lambda host, fields: _put(host, fields, _spaced(host, fields, get(host)), False))
-    parts = sliced(node, quoted, get)
-    if parts is None:
-        return Emit(False, lambda host, fields: _put(host, fields, get(host), quoted))
-
-    def put(host: Any, fields: Fields) -> Awaitable[None] | None:
-        found = parts(host) if fields.patient else get(host)
-        if isinstance(found, Parts):
-            return _put_parts(host, fields, found, quoted)
-        return _put(host, fields, found, quoted)
-
-    return Emit(False, put)
-
-
-async def _put_parts(host: Any, fields: Fields, found: Parts, quoted: bool) -> None:
-    pending = _put(host, fields, await put_together(host, found), quoted)
-    if pending is not None:
-        await pending
+    return Emit(False, lambda host, fields: _put(host, fields, get(host), quoted))
 
 
 def _one_without_ifs(node: Param) -> bool:
-    """`${a[@]%x}`, `${a[*]#x}` and `${!a[*]}`: where IFS is empty, what is changed of an array is one word."""
+    """Return whether this is one word under an empty IFS: `${a[@]%x}`, `${a[*]#x}`, `${!a[*]}`."""
     if node.subscript not in ("@", "*") or node.bad is not None:
         return False
     return node.op[:1] in ("#", "%") if node.form == "value" else node.form == "keys" and node.subscript == "*"
@@ -362,7 +323,7 @@ def _spaced(host: Any, fields: Fields, found: Found) -> Found:
 
 
 def _put_within(host: Any, fields: Fields, found: Found, changed: bool) -> Awaitable[None] | None:
-    """Values in the word of an operator: where IFS has no space they become one text, with spaces between them."""
+    """Add values in the word of an operator: where IFS has no space they become one text, joined by spaces."""
     if not isinstance(found, list) or type(found) is Star or not fields.ifs or " " in fields.ifs:
         return _put(host, fields, found, False)
     if changed:
@@ -373,20 +334,20 @@ def _put_within(host: Any, fields: Fields, found: Found, changed: bool) -> Await
 
 
 def unordered(host: Any, name: str) -> bool:
-    """Whether the elements of an array must first be put into their order, which takes its time."""
+    """Return whether an array has many elements that must be put in order first."""
     return is_slow(host.variables.values.get(host.variables.follow(name)[0]))
 
 
 def _put_slice(
     name: str, get: Callable[[Any], Found], quoted: bool, host: Any, fields: Fields
 ) -> Awaitable[None] | None:
-    """`${a[@]:n}`: of an array that must first be put in order the slice is taken aside."""
-    if fields.patient and unordered(host, name):
-        return _put_aside(host, fields, partial(get, host), quoted)
+    """Add the elements of `${a[@]:n}`; from an unordered array they are read in a thread."""
+    if unordered(host, name):
+        return _put_offloaded(host, fields, partial(get, host), quoted)
     return _put(host, fields, get(host), quoted)
 
 
-async def _put_aside(host: Any, fields: Fields, get: Callable[[], Found], quoted: bool) -> None:
+async def _put_offloaded(host: Any, fields: Fields, get: Callable[[], Found], quoted: bool) -> None:
     pending = _put(host, fields, await offload(host.budget, get), quoted)
     if pending is not None:
         await pending
@@ -408,7 +369,7 @@ def _emit_choice(node: Param, mode: int) -> Emit:
     get = choice.get
 
     def kept(host: Any, fields: Fields, found: Found) -> Awaitable[None] | None:
-        """The value is not absent: it is taken, or nothing is."""
+        """Add the value, or nothing, where the word is not taken."""
         if node.op[-1] != "+":
             return _put_within(host, fields, found, False) if mode == SPLIT else _put(host, fields, found, quoted)
         if quoted and not isinstance(found, list):
@@ -418,7 +379,6 @@ def _emit_choice(node: Param, mode: int) -> Emit:
     if choice.wait or word.wait or argument.wait or (key is not None and key.wait):
 
         async def waiting(host: Any, fields: Fields) -> None:
-            fields.patient = True
             found = await get(host) if choice.wait else get(host)
             if not choice.takes_word(found):
                 pending = kept(host, fields, found)
@@ -436,22 +396,13 @@ def _emit_choice(node: Param, mode: int) -> Emit:
 
         return Emit(True, waiting)
 
-    async def chosen_patiently(host: Any, fields: Fields, value: Parts, subscript: str | None) -> None:
-        pending = _put(host, fields, chosen(choice, host, await put_together(host, value), subscript), quoted)
-        if pending is not None:
-            await pending
-
     def run(host: Any, fields: Fields) -> Any:
         found = get(host)
         if not choice.takes_word(found):
             return kept(host, fields, found)
         if node.op[-1] in "=?":
             subscript = None if key is None else key.run(host)
-            word_of = argument.parts
-            value = argument.run(host) if word_of is None or not fields.patient else word_of(host)
-            if isinstance(value, Parts):
-                return chosen_patiently(host, fields, value, subscript)
-            return _put(host, fields, chosen(choice, host, value, subscript), quoted)
+            return _put(host, fields, chosen(choice, host, argument.run(host), subscript), quoted)
         if quoted:
             fields.quoted("")
         return word.run(host, fields)
@@ -460,7 +411,7 @@ def _emit_choice(node: Param, mode: int) -> Emit:
 
 
 def _emit_operand(parts: tuple[Part, ...]) -> list[Emit]:
-    """The word of an operator: what a tilde at its start stands for is not split."""
+    """Compile the word of an operator: a home directory from a tilde at its start is not split."""
     tilde = TILDE_WORD.match(parts[0].text) if parts and type(parts[0]) is Literal else None
     if tilde is None or (tilde.end() == len(tilde.string) and len(parts) > 1) or any(map(str.isspace, tilde[1])):
         return [_emit(part, SPLIT) for part in parts]
@@ -485,22 +436,22 @@ def emit_word(parts: tuple[Part, ...]) -> list[Emit]:
 
 def _emit_tildes(parts: tuple[Part, ...], assign: bool) -> list[Emit]:
     out: list[Emit] = []
-    for number, part in enumerate(parts):
+    for place, part in enumerate(parts):
         if type(part) is not Literal:
             out.append(_emit(part, ACTIVE))
             continue
-        cut = (part,) if number else parts[: number + 1]
-        last = number == len(parts) - 1
+        cut = (part,) if place else parts[: place + 1]
+        last = place == len(parts) - 1
         # A sentinel keeps `~user` from reaching over the end of the literal when more parts follow.
         pieces = with_tildes(cut if last else (*cut, Literal("")), assign, None, assign)
-        if number and not assign:
+        if place and not assign:
             pieces = [const(part.text)]
         out += [_emit_text(piece, Fields.literal if piece.const is not None else _put_home) for piece in pieces]
     return out
 
 
 def _put_home(fields: Fields, text: str) -> None:
-    """What a tilde stands for is quoted; one that stands for nothing is text like any other, maybe of a pattern."""
+    """Add a home directory as quoted text; a tilde that was not expanded may be part of a pattern."""
     if text.startswith("~"):
         fields.literal(text)
     else:

@@ -1,35 +1,25 @@
-"""Words compiled to closures that give one text: the ways text, pattern and document of expanding a word.
+"""Compile words to functions that give one text: as text, pattern, regular expression or here-document.
 
-A compiled word that cannot suspend is a plain function; one with a command or process substitution in it is a
-coroutine function (`wait`).
+A word that cannot suspend becomes a plain function; one with a command or process substitution in it, or with an
+operator that may be offloaded, a coroutine function (`wait`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.recursion import apart, roomy
-from ramet.concurrency.sizes import LARGE, LONG_SCRIPT, SMALL
+from ramet.concurrency.offload import offload, offload_large
+from ramet.concurrency.recursion import apart, level, roomy
+from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.shell.expand.arith import evaluate as arith
-from ramet.shell.expand.arith.from_word import (
-    bounded,
-    calculated,
-    filled,
-    guarded,
-    joined_pieces,
-    number_parts,
-    subscripted,
-)
+from ramet.shell.expand.arith.from_word import calculated, filled, joined_pieces, subscripted
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.compile_depth import level
-from ramet.shell.expand.errors import Discard, Fatal, Unforgiven
-from ramet.shell.expand.long_text import Deferred, Parts, whole
-from ramet.shell.expand.values import HUGE, Assoc, Subscript, is_heavy
-from ramet.shell.expand.word.array_join import BY_PARTS, DOCUMENTS, joint, spaced
+from ramet.shell.expand.errors import Discard, Fatal, TooLong, Unforgiven
+from ramet.shell.expand.values import Subscript
+from ramet.shell.expand.word.array_join import DOCUMENTS, LISTED, joint, spaced
 from ramet.shell.expand.word.fields import escape
 from ramet.shell.expand.word.param_defaults import Choice, chosen, message_word, refuse_unset
 from ramet.shell.expand.word.param_lookup import (
@@ -38,11 +28,8 @@ from ramet.shell.expand.word.param_lookup import (
     NO_ARGUMENTS,
     all_values,
     applied,
-    has_many,
     is_plain,
-    joined_aside,
     keys,
-    names,
     nothing,
     variable,
 )
@@ -51,17 +38,13 @@ from ramet.shell.expand.word.params import (
     Found,
     apply_of,
     base_of,
-    joined_patiently,
-    left_of,
     one_text,
     parameter,
-    span,
     unbound,
 )
 from ramet.shell.expand.word.pieces import Text as Text
 from ramet.shell.expand.word.pieces import concat as concat
 from ramet.shell.expand.word.pieces import const as const
-from ramet.shell.expand.word.pieces import patient as patient
 from ramet.shell.expand.word.pieces import ready as ready
 from ramet.shell.expand.word.quote_marks import (
     Quote,
@@ -104,10 +87,10 @@ def _spaced_without_ifs(word: Word, quote: Quote, assign: bool) -> Text:
     usual = text(word, quote=quote, assign=assign)
     if not any(map(_joins, word.parts)):
         return usual
-    apart = text(Word(tuple(map(_by_spaces, word.parts))), quote=quote, assign=assign)
+    spaced_text = text(Word(tuple(map(_by_spaces, word.parts))), quote=quote, assign=assign)
 
     def run(host: Any) -> Any:
-        return (apart if host.variables.get("IFS") == "" else usual).run(host)
+        return (spaced_text if host.variables.get("IFS") == "" else usual).run(host)
 
     return Text(usual.wait, run)
 
@@ -135,14 +118,9 @@ def text(word: Word, quoted: bool = False, quote: Quote = None, assign: bool = F
         return concat(with_tildes(parts, assign, quote))
     if assign and len(parts) > 1 and any(type(p) is Literal and ":~" in p.text for p in parts):
         return concat(with_tildes(parts, assign, quote))
-    if len(parts) > _MANY_PARTS:
-        return concat([_assigned_part(p, quote) if assign else part_text(p, quoted, quote) for p in parts])
     if assign:
         return concat([_assigned_part(part, quote) for part in parts])
     return concat([part_text(part, quoted, quote) for part in parts])
-
-
-_MANY_PARTS: Final = 1024
 
 
 def _assigned_part(part: Part, quote: Quote) -> Text:
@@ -164,7 +142,7 @@ def document(word: Word) -> Text:
     listed = any(
         isinstance(part, Param) and "@" in (part.name, part.subscript) and part.form != "length" for part in word.parts
     )
-    return patient(text(word, quoted=True, quote=as_fields if listed else as_is))
+    return text(word, quoted=True, quote=as_fields if listed else as_is)
 
 
 def bare(word: Word) -> Text:
@@ -183,7 +161,7 @@ def _in_condition(word: Word, quote: Quote) -> Text:
 
 def operand(word: Word) -> Text:
     """The word of `case`, or an operand of `[[`."""
-    return patient(_in_condition(word, alone))
+    return _in_condition(word, alone)
 
 
 def pattern(word: Word, tilde: bool = True) -> Text:
@@ -224,15 +202,15 @@ def part_text(part: Part, quoted: bool, quote: Quote) -> Text:
             text = _param_text(part, quoted, quote)
         else:
             assert isinstance(part, ArithSub)
-            text = arith_text(part)
+            text = number_text(*number(part.body))
     return _stationed(text) if station else text
 
 
 def _stationed(text: Text) -> Text:
-    """The same on a stack of its own, or with room, as `nesting` has it."""
+    """Return the same in a separate task, or with a raised recursion limit."""
     if text.const is not None:
         return text
-    return text._replace(run=apart(text.run) if text.wait else roomy(text.run), parts=None)
+    return text._replace(run=apart(text.run) if text.wait else roomy(text.run))
 
 
 def _command_text(part: CommandSub, quote: Quote) -> Callable[[Any], Awaitable[str]]:
@@ -245,15 +223,24 @@ def _command_text(part: CommandSub, quote: Quote) -> Callable[[Any], Awaitable[s
     return run
 
 
-def arith_text(part: ArithSub) -> Text:
-    wait, value = number(part.body)
-    if not wait:
-        return Text(False, lambda host: str(value(host)), parts=number_parts(value))
+def number_text(wait: bool, value: Callable[[Any], Any]) -> Text:
+    """Return the text of a number that `number` has compiled."""
+    if wait:
 
-    async def run(host: Any) -> str:
-        return str(await value(host))
+        async def waiting(host: Any) -> str:
+            return str(await value(host))
 
-    return Text(True, run)
+        return Text(True, waiting)
+
+    def run(host: Any) -> str:
+        try:
+            return str(value(host))
+        except TooLong as error:
+            if error.resume is None:
+                raise
+            return str(error.resume())
+
+    return Text(False, run)
 
 
 def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
@@ -265,11 +252,7 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
         code = arith.prepare(body.const)
         if len(body.const) <= LONG_SCRIPT:
             return False, lambda host: code(host.variables)
-
-        async def run_long(host: Any) -> int:
-            return int(await offload(host.budget, partial(code, host.variables)))
-
-        return True, run_long
+        return True, lambda host: offload(host.budget, partial(code, host.variables))
     inner = body.run
     if body.wait:
 
@@ -279,27 +262,22 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
             except ArithFailure as failure:
                 failure.nested = True
                 raise
-            return int(
-                host.calculate(found)
-                if len(found) < LONG_SCRIPT
-                else await offload(host.budget, partial(host.calculate, found))
-            )
+            return int(await offload_large(host.budget, len(found), partial(host.calculate, found), LONG_SCRIPT))
 
         return True, run
     code_with = filled(pieces, subscripts)
     if code_with is not None:
-        return False, guarded(pieces, code_with)
-    parts = body.parts or inner
+        return False, code_with
 
     def several(host: Any) -> int:
         try:
-            found = parts(host)
+            found = inner(host)
         except ArithFailure as failure:
             failure.nested = True
             raise
         return calculated(host, found)
 
-    return False, guarded(pieces, several)
+    return False, several
 
 
 def expression(word: Word) -> Text:
@@ -340,9 +318,7 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
             message = ("bad substitution: no closing `}' in ", node.bad[1:])
 
         unknown = _UNKNOWN_TRANSFORMATION(node.bad)
-        told = unknown is not None and unknown[0].startswith(
-            ("a", "A"), unknown.end(1) + 1
-        )  # also of what is not there
+        attributes = unknown is not None and unknown[0].startswith(("a", "A"), unknown.end(1) + 1)
 
         def bad(host: Any) -> Found:
             if unknown is None:
@@ -352,7 +328,7 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
                 if not isinstance(found, str):
                     raise Discard(f"{unknown[1]}: invalid indirect expansion")
                 found = parameter(host, found)
-            if found in (None, []) and not told:
+            if found in (None, []) and not attributes:
                 if found is None:
                     unbound(host, unknown[1])
                 return None  # bash looks at the letter only when there is something to change
@@ -387,8 +363,6 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
         return True, applied(node, key, args, base, apply, strict)
     if node.form == "keys" and not node.op:
         return True, keys(node, base)
-    if node.form == "names":
-        return True, names(base)
     if (key is not None and key.wait) or any(arg.wait for arg in args):
 
         async def waiting(host: Any) -> Found:
@@ -435,8 +409,7 @@ def _arguments(node: Param, quoted: bool) -> list[Text]:
         # The mark of an anchored pattern stands before the tilde.
         tilde = op in ("/", "//")
         return [pattern(node.args[0], tilde)] + [text(arg, quote=mark_ampersand) for arg in node.args[1:]]
-    found = [text(arg, quoted=True) for arg in node.args]
-    return [bounded(one, lambda host: True) for one in found] if op == ":" else found
+    return [text(arg, quoted=True) for arg in node.args]
 
 
 def choice_of(node: Param, quoted: bool) -> Choice:
@@ -463,9 +436,7 @@ def argument_text(choice: Choice, quoted: bool, quote: Quote, assign: bool = Fal
 
 
 def key_text(node: Param) -> Text | None:
-    if not isinstance(node.subscript, Word):
-        return None
-    return bounded(subscript(node.subscript), lambda host: not isinstance(host.variables.array(node.name), Assoc))
+    return subscript(node.subscript) if isinstance(node.subscript, Word) else None
 
 
 def subscript(word: Word) -> Text:
@@ -502,79 +473,20 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
     if wait:
 
         async def waiting(host: Any) -> str:
-            found = await get(host)
-            if isinstance(found, list) and join in BY_PARTS and (len(found) > SMALL or is_heavy(found)):
-                return marked(await joined_patiently(host, found, join), escaped)
-            return marked(join(host, found), escaped)
+            return marked(join(host, await get(host)), escaped)
 
         return Text(True, waiting)
-    listed = join in BY_PARTS and node.form == "value" and (node.subscript or node.name) in ("@", "*")
-    if escaped in (*DOCUMENTS, as_element) and listed and not node.op:
+    listed = join in LISTED and node.form == "value" and not node.op and (node.subscript or node.name) in ("@", "*")
+    if listed and escaped in (None, *DOCUMENTS, as_element):
         return all_values(node, join)
     if escaped is not None:
-        return Text(False, lambda host: escaped(join(host, get(host))), parts=_escaped_parts(node, escaped, get, join))
-    if listed and not node.op:
-        return all_values(node, join)
+        return Text(False, lambda host: escaped(join(host, get(host))))
 
     def run(host: Any) -> str:
         found = get(host)
         return found if type(found) is str else join(host, found)
 
-    if not listed:
-        return Text(False, run, parts=sliced(node, quoted, run))
-
-    def large(host: Any) -> Coroutine[Any, Any, str] | None:
-        return joined_aside(host, partial(get, host), join) if has_many(host, node) else None
-
-    return Text(False, run, None, large)
-
-
-def _escaped_parts(
-    node: Param, escaped: Callable[[str], str], get: Callable[[Any], Found], join: Callable[[Any, Found], str]
-) -> Callable[[Any], str | Parts]:
-    """Quoted text in a pattern; a very long one is looked through by who can wait."""
-    some = sliced(node, True, get)
-
-    def parts(host: Any) -> str | Parts:
-        value = get(host) if some is None else some(host)
-        if isinstance(value, Parts):
-            return Deferred(lambda: escaped(whole(value)))
-        found = join(host, value)
-        if len(found) <= LARGE:
-            return escaped(found)
-        host.parted = True
-        return Deferred(partial(escaped, found))
-
-    return parts
-
-
-def sliced(node: Param, quoted: bool, run: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
-    """`${x:n:m}`, `${x#p}` and their like, of which in a very long text it is only told where they are: what `run`
-    gives, or parts. None for any other parameter."""
-    if (
-        node.op not in (":", "#", "##", "%", "%%")
-        or node.form != "value"
-        or node.subscript is not None
-        or not is_plain(node.name)
-    ):
-        return None
-    name = node.name
-    args: list[Text] = []  # compiled when they are needed: what nests would be compiled twice at each level
-
-    def parts(host: Any) -> Any:
-        value = host.vars.get(name)
-        if type(value) is not str or len(value) < HUGE or not value.isascii():
-            return run(host)
-        if not args:
-            args.extend(_arguments(node, quoted))
-        host.parted = True
-        if node.op == ":":
-            return span(node, value, host, [arg.run(host) for arg in args])
-        if args[0].const is None:
-            return run(host)
-        return left_of(node, value, host, args[0].const)
-
-    return parts
+    return Text(False, run)
 
 
 def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) -> Text:
@@ -606,24 +518,4 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
             return "" if node.op[-1] == "+" else marked(join(host, found), escaped)
         return settle(host, argument.run(host), None if key is None else key.run(host))
 
-    def parts(host: Any) -> str | Parts:
-        """The same where the word may come in parts, which are what is taken."""
-        found = get(host)
-        if not choice.takes_word(found, assign):
-            return "" if node.op[-1] == "+" else marked(join(host, found), escaped)
-        return (argument.parts or argument.run)(host)
-
-    listed = join in BY_PARTS and node.form == "value" and (node.subscript or node.name) in ("@", "*")
-    if not listed or node.op[-1] == "+":
-        return Text(False, run, parts=parts if argument.parts is not None and node.op[-1] in "-+" else None)
-
-    def large(host: Any) -> Coroutine[Any, Any, str] | None:
-        return patiently(host) if has_many(host, node) else None
-
-    async def patiently(host: Any) -> str:
-        found = await offload(host.budget, partial(get, host))
-        if choice.takes_word(found, assign) or not isinstance(found, list):
-            return run(host)
-        return marked(await joined_patiently(host, found, join), escaped)
-
-    return Text(False, run, None, large)
+    return Text(False, run)

@@ -1,41 +1,22 @@
-"""What the operators of `${x...}` do to values: slices, cases, `@` transformations. Pure text in, text out."""
+"""Operators of `${x...}` on plain texts: slices, changes of case, `@` transformations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import chain
 from typing import Any, Final
 
-from ramet.concurrency.offload import interruptible
-from ramet.concurrency.sizes import SMALL
 from ramet.shell.expand import quote
 from ramet.shell.expand.c_locale import as_bytes
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.long_text import blocks, part_of, spliced, windows
 from ramet.shell.expand.pattern.plain import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.ansi_c import ansi_decode
-from ramet.text import casing as letters
-from ramet.text.casing import Changed
+from ramet.text.casing import Changed, lower, upper
 
-_SWAPPED: Final = Changed(lambda char: letters.upper(char) if char.islower() else letters.lower(char))
-
-
-def upper(text: str) -> str:
-    if len(text) > SMALL:
-        return "".join(map(upper, windows(text)))
-    return letters.upper(text)
-
-
-def lower(text: str) -> str:
-    if len(text) > SMALL:
-        return "".join(map(lower, windows(text)))
-    return letters.lower(text)
+_SWAPPED: Final = Changed(lambda char: upper(char) if char.islower() else lower(char))
 
 
 def swapped(text: str) -> str:
-    if len(text) > SMALL:
-        return "".join(map(swapped, windows(text)))
     return text.swapcase() if text.isascii() else text.translate(_SWAPPED)
 
 
@@ -45,33 +26,28 @@ def change_case(value: str, op: str, matches: Callable[[str], bool] | None) -> s
     if len(op) == 1:
         if not value or (matches is not None and not matches(value[0])):
             return value
-        return spliced(value, 0, 1, change(value[0]))
+        return change(value[0]) + value[1:]
     if matches is None:
         return change(value)
-    table = Changed(lambda char: change(char) if matches(char) else char)
-    return "".join(part.translate(table) for part in windows(value))
+    return value.translate(Changed(lambda char: change(char) if matches(char) else char))
 
 
 def substring(value: str, offset: int, length: int | None) -> str:
-    return part_of(value, *ends(len(value), offset, length))
-
-
-def ends(size: int, offset: int, length: int | None) -> tuple[int, int]:
-    """Where in a text of this size the part is that an offset and a length mean."""
+    """`${x:offset:length}`."""
     if offset < 0:
-        offset += size
+        offset += len(value)
         if offset < 0:
-            return 0, 0
-    if offset > size:
-        return 0, 0
+            return ""
+    if offset > len(value):
+        return ""
     if length is None:
-        return offset, size
+        return value[offset:]
     if length < 0:
-        end = size + length
+        end = len(value) + length
         if end < offset:
             raise Slip(f"{length}: substring expression < 0")
-        return offset, end
-    return offset, min(offset + length, size)
+        return value[offset:end]
+    return value[offset : offset + length]
 
 
 def slice_list(values: list[str], offset: int, length: int | None) -> list[str]:
@@ -116,8 +92,7 @@ def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list
 
 
 def replace(value: str, pattern: Pattern, replacement: str, op: Any, ampersand: bool, most: int) -> str:
-    """`${x/pattern/replacement}`, of at most so many characters; quoted ones that would mean something are marked with
-    a NUL before them."""
+    """`${x/pattern/replacement}`, of at most `most` characters. A NUL marks quoted characters of the replacement."""
     if not ampersand or ("&" not in replacement and "\\" not in replacement):
         plain = replacement.replace("\0", "")
         return pattern.replace(value, op, plain, most)
@@ -178,37 +153,16 @@ def array_text(array: Indexed | Assoc, by_bytes: bool = False) -> str:
     if not len(array):
         return "()"
     end = " )" if isinstance(array, Assoc) else ")"
-    return _all(array, chain(_pairs(array, "([", " [", "]=", by_bytes), (end,)))
+    return "([" + " [".join(_pairs(array, "]=", by_bytes)) + end
 
 
-def _all(array: Indexed | Assoc, pieces: Iterator[str]) -> str:
-    long = len(array) > _FEW or max(map(len, filter(None, array.stored())), default=0) > SMALL
-    long = long or (isinstance(array, Assoc) and max(map(len, array.items), default=0) > SMALL)
-    return "".join(blocks(pieces)) if long else "".join(pieces)
-
-
-_FEW: Final = 256
-"""Elements whose text is put together at once."""
-
-
-def _pairs(array: Indexed | Assoc, first: str, before: str, between: str, by_bytes: bool = False) -> Iterator[str]:
-    """Keys and quoted values with something before and between them, in pieces."""
+def _pairs(array: Indexed | Assoc, between: str, by_bytes: bool) -> Iterator[str]:
+    """Yield each key and its quoted value with `between` between them."""
     named = isinstance(array, Assoc)
-    for key, value in interruptible(array.pairs()):
+    for key, value in array.pairs():
         if by_bytes:
             key, value = as_bytes(key) if isinstance(key, str) else key, as_bytes(value)
-        text = key_text(str(key)) if named else str(key)
-        if len(text) > SMALL:
-            yield first
-            yield text
-            first = text = ""
-        head = f"{first}{text}{between}"
-        if len(value) <= SMALL:
-            yield head + quote.double(value)
-        else:
-            yield head
-            yield from quote.double_pieces(value)
-        first = before
+        yield f"{key_text(str(key)) if named else key}{between}{quote.double(value)}"
 
 
 def key_text(key: str) -> str:
@@ -220,7 +174,7 @@ def key_text(key: str) -> str:
 def pairs_text(array: Indexed | Assoc, by_bytes: bool = False) -> str:
     """`${a[@]@K}`."""
     end = " " if isinstance(array, Assoc) and len(array) else ""
-    return _all(array, chain(_pairs(array, "", " ", " ", by_bytes), (end,)))
+    return " ".join(_pairs(array, " ", by_bytes)) + end
 
 
 def simple_transform(op: str, value: str) -> str:
@@ -230,7 +184,7 @@ def simple_transform(op: str, value: str) -> str:
     if op == "@U":
         return upper(value)
     if op == "@u":
-        return spliced(value, 0, 1, upper(value[:1]))
+        return upper(value[:1]) + value[1:]
     if op == "@L":
         return lower(value)
     if op == "@E":

@@ -13,7 +13,6 @@ from ramet.core import ops
 from ramet.core.paths import decode, encode
 from ramet.core.stat import Kind
 from ramet.shell.expand import quote
-from ramet.shell.expand.pattern.glob import between_colons
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket, is_unset
 from ramet.shell.expand.word.compile import Words, fields_of
@@ -216,7 +215,7 @@ def _compiled(text: str) -> Words | None:
     node = script.statements[0].node if script is not None and len(script.statements) == 1 else None
     if not isinstance(node, Simple) or node.redirects or len(node.words) != 2 or not isinstance(node.words[1], Word):
         return None
-    return compile_words([node.words[1]], patient=True)
+    return compile_words([node.words[1]])
 
 
 async def _by_function(sh: ShellState, name: str, word: str) -> list[str]:
@@ -314,7 +313,7 @@ def _arrays(sh: ShellState) -> list[str]:
 async def _programs(sh: ShellState) -> list[str]:
     """What `PATH` leads to, as often as it does."""
     found: list[str] = []
-    for directory in between_colons(sh.variables.get("PATH") or ""):
+    for directory in (sh.variables.get("PATH") or "").split(":"):
         await sh.budget.yield_turn()
         if directory in BIN:
             found += sorted(sh.shell.commands)

@@ -11,7 +11,6 @@ from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import is_name, is_number
-from ramet.shell.expand.pattern.glob import between_colons
 from ramet.shell.interp.builtins.usage import flags_of, misused
 from ramet.shell.interp.run.assign import put
 from ramet.shell.interp.run.batches import write_lines
@@ -94,7 +93,7 @@ def cd(sh: ShellState, argv: list[str]) -> Result:
 
 async def _cd(sh: ShellState, target: str, physical: bool) -> int:
     if not target.startswith(("/", "./", "../")) and target not in (".", ".."):
-        for place, prefix in enumerate(between_colons(sh.variables.get("CDPATH") or "")):
+        for place, prefix in enumerate((sh.variables.get("CDPATH") or "").split(":")):
             if not place % BATCH:
                 await sh.budget.yield_turn()
             if prefix:

@@ -1,17 +1,19 @@
-"""`local name=value ...` compiled: the commonest line of a function runs without the machinery of `declare`."""
+"""Shortcut: `local name=value ...` in a function, without the machinery of `declare`.
+
+It equals the builtin `local` because the words are plain names and values without options, attributes, arrays or
+appending, and the variables are ordinary ones: everything else is checked at run time and goes the general way.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import Readonly
-from ramet.shell.expand.long_text import Parts, put_together
 from ramet.shell.expand.values import NameRef
 from ramet.shell.expand.word import to_text as texts
-from ramet.shell.interp.run.assign import assign_word
+from ramet.shell.interp import fast
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.state.scopes import MISSING
 from ramet.shell.interp.state.shell_state import ShellState
@@ -21,9 +23,9 @@ from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Literal, Simple, 
 
 
 def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
-    """A closure for plain `local` commands, None when there is anything unusual about the words."""
+    """Compile a plain `local` command; None when there is anything unusual about the words."""
     first = node.words[0]
-    if not 2 <= len(node.words) <= _FEW or not isinstance(first, Word) or len(first.parts) != 1:
+    if not fast.FAST or not 2 <= len(node.words) <= _FEW or not isinstance(first, Word) or len(first.parts) != 1:
         return None
     if type(name := first.parts[0]) is not Literal or name.text != "local":
         return None
@@ -35,7 +37,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             value = texts.declared(word.value)
             if value.wait:
                 return None
-            plans.append((word.name, value.parts or value.run if value.large is None else _large(value)))
+            plans.append((word.name, value.run))
         elif len(word.parts) == 1 and type(word.parts[0]) is Literal and is_name(word.parts[0].text):
             plans.append((word.parts[0].text, None))
         else:
@@ -57,30 +59,16 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             or "local" in sh.disabled
             or sh.allexport
         ):
-            return drive(slow(sh))
+            return drive(slow(sh, None))
         sh.line, sh.last_command = line, node
         found = [(name, None if value is None else value(sh)) for name, value in plans]
-        return drive(later(sh, found)) if sh.parted else declare(sh, found)
-
-    async def later(sh: ShellState, found: list[tuple[str, Any]]) -> int:
-        """The same with values that are yet to be put together."""
-        sh.parted = False
-        for place, (name, value) in enumerate(found):
-            if isinstance(value, Parts):
-                found[place] = name, await put_together(sh, value)
-            elif value is not None and not isinstance(value, str):
-                found[place] = name, await value
-        return declare(sh, found)
-
-    def declare(sh: ShellState, found: list[tuple[str, str | None]]) -> int:
-        store = sh.variables
         values, attrs, scope = sh.vars, store.attrs, store.scope_at(len(store.scopes) - 1)
         for name, text in found:
             if name in attrs or name in scope:
                 if type(values.get(name)) is NameRef:
                     name = led_to(store, name)
                     if not is_name(name):
-                        continue  # an element has no life of its own
+                        continue  # an element cannot be local
                 try:
                     if name not in scope:
                         store.local(name)
@@ -95,10 +83,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
                 scope[name] = (values.get(name, MISSING), 0)
                 values[name] = text
         name, text = found[-1]
-        if text is None:
-            sh.last_arg = name
-        else:
-            sh.last_arg = f"{name}={text}" if len(text) <= LARGE else assign_word(name, None, False, text, None)
+        sh.last_arg = name if text is None else f"{name}={text}"
         sh.pipe_statuses = None
         sh.status = 0
         return 0
@@ -106,21 +91,8 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
     return run
 
 
-def _large(text: texts.Text) -> Callable[[ShellState], Any]:
-    """A value that is found while others run when it is made of many."""
-
-    def run(sh: ShellState) -> Any:
-        pending = None if text.large is None else text.large(sh)
-        if pending is None:
-            return text.run(sh)
-        sh.parted = True
-        return pending
-
-    return run
-
-
 def led_to(store: Variables, name: str) -> str:
-    """`local -n r=x; local r`: what a reference of this very function leads to is what becomes local."""
+    """Return the name that becomes local: after `local -n r=x` in the same function, `local r` makes `x` local."""
     own = store.scopes[store._own_depth()]
     for _ in range(len(own) + 1):
         value = store.values.get(name)
@@ -131,4 +103,4 @@ def led_to(store: Variables, name: str) -> str:
 
 
 _FEW: Final = 64
-"""Variables that are declared at once while nobody waits."""
+"""Variables that are declared without a turn of the event loop."""

@@ -1,13 +1,18 @@
-"""`IFS= read -r line` compiled: assignments before a builtin that hardly ever waits, without the general machinery."""
+"""Shortcut: assignments before a quick builtin, as in `IFS= read -r line`.
+
+It equals `run/simple.py` because the builtins listed run nothing else and keep nothing, so that a temporary scope
+around the call is all there is to make. Anything unusual at run time (traces, patterns, POSIX mode, variables with
+attributes) goes the general way.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from ramet.shell.expand.long_text import Parts, put_together
 from ramet.shell.expand.values import EXPORT
 from ramet.shell.expand.word import to_text as texts
+from ramet.shell.interp import fast
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN
@@ -16,15 +21,16 @@ from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import Literal, Simple, Word
 
 _QUICK: Final = frozenset((":", "[", "echo", "false", "read", "test", "true"))
-"""Builtins that run nothing else, and whose assignments end with those before them."""
+"""Builtins that run nothing else and keep no assignment."""
 _FEW: Final = 64
 
 
 def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], slow: Callable[..., Any]) -> Run | None:
-    """A closure for a plain case; None when there is anything unusual. `slow` gets the words where they are known."""
+    """Compile a plain case; None when there is anything unusual. `slow` gets the words where they are expanded."""
     first = node.words[0]
     if (
-        node.redirects
+        not fast.FAST
+        or node.redirects
         or not isinstance(first, Word)
         or len(first.parts) != 1
         or not isinstance(first.parts[0], Literal)
@@ -33,7 +39,7 @@ def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], sl
     name = first.parts[0].text
     if name not in _QUICK or len(node.assigns) > _FEW:
         return None
-    plans: list[tuple[str, Callable[[ShellState], str | Parts]]] = []
+    plans: list[tuple[str, Callable[[ShellState], str]]] = []
     for assign in node.assigns:
         if (
             assign.subscript is not None
@@ -45,7 +51,7 @@ def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], sl
         value = texts.text(assign.value, assign=True)
         if value.wait:
             return None
-        plans.append((assign.name, value.parts or value.run))
+        plans.append((assign.name, value.run))
     line, builtin = node.line, BUILTINS[name]
 
     def run(sh: ShellState) -> Result:
@@ -70,11 +76,8 @@ def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], sl
         scope = Scope(True)
         store.scopes.append(scope)
         try:
-            for plan in plans:
-                one, text = plan
+            for one, text in plans:
                 found = text(sh)
-                if type(found) is not str:
-                    return patiently(sh, argv, plans.index(plan), found)
                 if one not in scope:
                     scope[one] = (values.get(one, MISSING), 0)
                 values[one] = found
@@ -86,26 +89,6 @@ def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], sl
         if type(result) is not int:
             return _rest(sh, argv, result)  # type: ignore[arg-type]
         store.pop()
-        return _settled(sh, argv, result)
-
-    async def patiently(sh: ShellState, argv: list[str], start: int, found: str | Parts) -> int:
-        """The same from a value on that is yet to be put together."""
-        store = sh.variables
-        scope = store.scopes[-1]
-        try:
-            for place in range(start, len(plans)):
-                one, text = plans[place]
-                found = found if place == start else text(sh)
-                whole = await put_together(sh, found) if isinstance(found, Parts) else found
-                if one not in scope:
-                    scope[one] = (store.values.get(one, MISSING), 0)
-                store.values[one] = whole
-                store.attrs[one] = EXPORT
-            result: Any = builtin(sh, argv)
-            if type(result) is not int:
-                result = await result
-        finally:
-            store.pop()
         return _settled(sh, argv, result)
 
     return run

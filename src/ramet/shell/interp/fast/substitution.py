@@ -1,7 +1,7 @@
-"""`$(echo $x)` without a copy of the shell: a substitution that cannot change anything but its output.
+"""Shortcut: `$(echo $x)` without a subshell, where a substitution can change nothing but its output.
 
-The rule: nothing in its words assigns, runs or asks which shell it is in. So they can be expanded here, and where that
-turns out to be unusual in any way (a file pattern, a computed variable, an error) once more in a subshell as always.
+It equals `run/subshell.py` because nothing in the words assigns, runs or asks which shell it is in. Expanding them here
+has no effect, so that anything unusual (a file pattern, a computed variable, an error) is expanded again in a subshell.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.pattern.tokens import PatternTooCostly
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word.braces import has_braces
+from ramet.shell.interp import fast
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.state.shell_state import ShellState
@@ -42,7 +43,7 @@ _BUILTINS: Final = frozenset(("echo", "printf", "pwd"))
 _COUNTING: Final = re.compile(r"%[^%A-Za-z]*[hlLjztq]*n").search
 """The conversion of `printf` that assigns."""
 _MOST: Final = 4096
-"""Characters of the words: what is longer may take its time."""
+"""Characters of the words that are expanded here."""
 _PURE: Final = frozenset(("", "-", ":-", "+", ":+", "#", "##", "%", "%%", "/", "//", "/#", "/%", "^", "^^", ",", ",,"))
 _SPECIAL: Final = frozenset("#?$!0123456789")
 """Parameters that a subshell has as its parent has them; not `$-`, which may lose a letter, and not `$_`."""
@@ -67,8 +68,10 @@ _NONE: Final = Plan("", lambda sh: [], (), ())
 
 
 def prepared(sh: ShellState, node: CommandSub) -> tuple[Plan, list[str]] | None:
-    """How to run a substitution in this very shell, and its words; None where that would be seen."""
+    """Return how to run a substitution in this shell, and its words; None where a script could notice."""
     assert node.body is not None
+    if not fast.FAST:
+        return None
     made = made_of(node.body)
     plan: Plan | None = made.get(_plan)
     if plan is None:
@@ -95,8 +98,8 @@ def prepared(sh: ShellState, node: CommandSub) -> tuple[Plan, list[str]] | None:
 
 
 def _expanded(sh: ShellState, plan: Plan) -> list[str] | None:
-    """The words; what the expansion around this one has noted so far stays as it is."""
-    noted = sh.has_globs, sh.parted
+    """Return the words; None where they must be expanded in a subshell."""
+    had_globs = sh.has_globs
     sh.has_globs = False
     try:
         argv = plan.expand(sh)
@@ -105,13 +108,13 @@ def _expanded(sh: ShellState, plan: Plan) -> list[str] | None:
             return None
         return None if sh.has_globs else argv
     except _FAILURES:
-        return None  # which is for the subshell to tell
+        return None  # the subshell reports it
     finally:
-        sh.has_globs, sh.parted = noted
+        sh.has_globs = had_globs
 
 
 async def run(sh: ShellState, plan: Plan, argv: list[str], capture: Capture) -> int:
-    """Run it with its output going to the capture."""
+    """Run the builtin with its output going to the capture."""
     fds = sh.fds
     before = fds.get(1)
     fds[1] = Description(capture)
@@ -141,19 +144,19 @@ def _plan(body: Script) -> Plan | None:
     uses = _Uses([], [])
     if any(map(has_braces, plain)) or not all(_harmless(part, uses) for word in plain for part in word.parts):
         return None
-    compiled = words.words(plain, patient=True)
+    compiled = words.words(plain)
     return None if compiled.wait else Plan(name, compiled.run, *map(tuple, uses))
 
 
 class _Uses(NamedTuple):
-    """Variables on which it depends whether words are harmless: those that are texts, and those that are numbers."""
+    """Variables that must be plain texts, and those that must be numbers, for words to be harmless."""
 
     variables: list[str]
     numbers: list[str]
 
 
 def _harmless(part: Part, uses: _Uses) -> bool:
-    """Whether it may be expanded any number of times; notes what that depends on when it runs."""
+    """Return whether a part may be expanded repeatedly; add to `uses` what that depends on at run time."""
     if isinstance(part, Literal | SingleQuoted | Escaped | AnsiQuoted):
         return True
     if isinstance(part, DoubleQuoted):
@@ -172,7 +175,7 @@ def _harmless(part: Part, uses: _Uses) -> bool:
 
 
 def _sum(parts: tuple[Part, ...], uses: _Uses) -> bool:
-    """The same for an arithmetic expression."""
+    """Return the same for an arithmetic expression."""
     text = ""
     for part in parts:
         if isinstance(part, Literal):

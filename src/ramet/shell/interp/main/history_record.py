@@ -14,7 +14,6 @@ from ramet.concurrency.sizes import BATCH, SMALL
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
-from ramet.shell.expand.pattern.glob import between_colons
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.history import lines
 from ramet.shell.history.entries import Entry, History, file_text, read_entries
@@ -48,7 +47,7 @@ def limit(sh: ShellState) -> int | None:
 def wanted(sh: ShellState, line: str) -> bool:
     """Whether HISTCONTROL and HISTIGNORE let a line in; `erasedups` makes room for it."""
     kept = sh.history
-    control = list(between_colons(sh.variables.get("HISTCONTROL") or ""))
+    control = (sh.variables.get("HISTCONTROL") or "").split(":")
     last = kept.entries[-1].text if kept.entries else None
     if line.startswith(" ") and ("ignorespace" in control or "ignoreboth" in control):
         return False

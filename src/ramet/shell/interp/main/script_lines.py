@@ -17,7 +17,7 @@ from ramet.shell.interp.main.history_record import HistoryRecorder
 from ramet.shell.interp.main.script_input import ScriptInput
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax import cache
-from ramet.shell.syntax.cache import Known
+from ramet.shell.syntax.cache import ParsedLines
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
@@ -70,7 +70,7 @@ class ScriptReader:
         self.large = False
         """Whether the line is long enough to be compiled in a thread."""
         self._start = options = sh.syntax_options()
-        self._known: Known | None = None
+        self._known: ParsedLines | None = None
         if source is None:
             self._known = cache.recall(text, options, line)
             self._plain = self._known is not None or cache.comes_again(text, line)
@@ -209,7 +209,7 @@ class ScriptReader:
         """Keep what was read for the next time; a text that was left early is not `whole`."""
         if not self._plain or self._parser is None:
             return
-        known = Known(tuple(self._lines), tuple(self._ends), tuple(self._options), whole)
+        known = ParsedLines(tuple(self._lines), tuple(self._ends), tuple(self._options), whole)
         cache.remember(self._text, self._start, known, self._line)
 
     # ---------------------------------------------------------------------------------- a script on standard input

@@ -44,9 +44,9 @@ from ramet.shell.interp.run.compile import compile_script
 from ramet.shell.interp.run.functions import HOP, hop, leave_all
 from ramet.shell.interp.run.maybe_async import EXIT, Run, drive
 from ramet.shell.interp.run.simple import invoke
-from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.run.task_group import TaskGroup
 from ramet.shell.interp.run.traps import Leave, active, deliver, exit_trap, run_trap
-from ramet.shell.interp.run.xtrace import trace_patiently
+from ramet.shell.interp.run.xtrace import trace
 from ramet.shell.interp.state.frames import Killed
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.interp.state.special_variables import adopt_environment
@@ -150,7 +150,7 @@ class Shell:
         self.closing.add(closing)
         closing.add_done_callback(self._closed)
 
-    def detach_tasks(self, crew: Crew) -> None:
+    def detach_tasks(self, crew: TaskGroup) -> None:
         """Leave running tasks to the end of the workspace."""
         for task in crew.tasks:
             if not task.done():
@@ -190,7 +190,7 @@ class Shell:
         if crew.stopped:
             await crew.gone()  # of a call that was cancelled
         if crew.stopped or crew.tasks:
-            crew = session.task_group = Crew()
+            crew = session.task_group = TaskGroup()
         crew.main = None
         session.budget = budget or Budget(self.limits)
         session.history.running = text
@@ -246,7 +246,7 @@ class Shell:
                 session.status = subshell.settle(session, result)
             except subshell.ERRORS as error:
                 result = EXIT
-                session.status = await subshell.report_patiently(session, error)
+                session.status = subshell.report(session, error)
             except Leave as leave:
                 result = leave.result
                 session.status = subshell.settle(session, leave.result)
@@ -356,7 +356,7 @@ class Shell:
                 if not top and (sh.sub_level or beyond or isinstance(error, Overflow | TooMany)):
                     sh.complain_once(error)
                     raise
-                sh.status = result = await subshell.report_patiently(sh, error)
+                sh.status = result = subshell.report(sh, error)
                 if result == 2 and not (top and sh.origin != "environment"):
                     sh.status = result = 1  # what is only evaluated tells no more of an assignment that fails
                 self.unwind(sh, *base)
@@ -407,14 +407,14 @@ class Shell:
         sh.condition_open = failure.condition
         if where in _COUNTED:
             failure.line = sh.line_now(failure.line)
-        messages = failure.parts(f"{sh.error_name}: {where}")
+        messages = failure.lines(f"{sh.error_name}: {where}")
         if messages and sh.interactive and not sh.source:
             file = next((frame.source for frame in reversed(sh.frames) if not frame.function), "")
             head = f"{sh.error_name}: "
-            messages = failure.parts(f"{head}{file}: ") if file else [(head, failure.message)]
+            messages = failure.lines(f"{head}{file}: ") if file else [head + failure.message]
         strict = sh.errexit and not sh.errexit_ignored
         for message in messages[:1] if strict else messages:  # the first one ends the shell
-            await sh.say("".join((*message, "\n")))
+            await sh.say(f"{message}\n")
         counted = self._counts(sh, failure)
         kept = top and ((failure.status is None and not counted) or (failure.lenient and sh.status))
         if not kept:
@@ -477,7 +477,7 @@ class Shell:
             else:
                 head = _head(node)
             if head:
-                await trace_patiently(sh, [head], raw=True)
+                trace(sh, [head], raw=True)
         return await before_command(sh, node)
 
     async def invoke(self, sh: ShellState, argv: list[str], *, functions: bool = True) -> int:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.core.limits import Budget, Cancelled, TimeUp
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.process import Process
-from ramet.shell.interp.run.task_group import Crew, forget_end
+from ramet.shell.interp.run.task_group import TaskGroup, forget_end
 from ramet.shell.interp.run.traps import child_died, interrupted
 from ramet.shell.interp.state.frames import Killed
 from ramet.shell.interp.state.shell_state import ShellState
@@ -387,7 +387,7 @@ class StartQueue:
 
 
 async def _contained(
-    process: Process, work: Coroutine[Any, Any, int], turn: asyncio.Future[None] | None, crew: Crew
+    process: Process, work: Coroutine[Any, Any, int], turn: asyncio.Future[None] | None, crew: TaskGroup
 ) -> int:
     """The status of a process; a kill by signal and the end of its time are statuses, not exceptions."""
     try:

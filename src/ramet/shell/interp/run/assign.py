@@ -1,28 +1,24 @@
-"""Assignments: plain, to elements, and of whole arrays."""
+"""Compile assignments: plain, to elements, of whole arrays."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Final, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
-from ramet.concurrency.offload import interruptible, offload
-from ramet.concurrency.sizes import LARGE, LONG_SCRIPT, SMALL
-from ramet.shell.expand.errors import Discard, Unforgiven
-from ramet.shell.expand.long_text import Parts, put_together
+from ramet.concurrency.offload import interruptible, offload, offload_large
+from ramet.concurrency.sizes import BATCH, SMALL
+from ramet.shell.expand.errors import Discard, TooLong, Unforgiven
 from ramet.shell.expand.quote import single
-from ramet.shell.expand.values import EXPORT, HUGE, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
+from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.braces import expand_braces, has_braces
-from ramet.shell.expand.word.fields import distinct
 from ramet.shell.expand.word.tilde import untilded
-from ramet.shell.interp.run.append_assign import put_behind, takes_long
 from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN
 from ramet.shell.interp.state.shell_state import ShellState
-from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
+from ramet.shell.syntax.nodes import ArithSub, ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
 
 
@@ -50,7 +46,7 @@ class Item(NamedTuple):
 
 
 class Values(Sequence[Item]):
-    """The elements of a compound assignment without subscripts, which are made only for those who look at them."""
+    """The elements of a compound assignment without subscripts, made on demand."""
 
     __slots__ = ("texts",)
 
@@ -74,10 +70,7 @@ class Values(Sequence[Item]):
 
 
 class AssignWord(str):
-    """An argument of a declaration builtin that was written as an assignment: `name=value` with its parts.
-
-    Of a long value it has nothing in itself, since that would be a copy; `str` gives all of it.
-    """
+    """An argument of a declaration builtin that was written as an assignment: `name=value` with its parts."""
 
     __slots__ = ("append", "items", "key", "name", "read", "value")
     name: str
@@ -86,22 +79,13 @@ class AssignWord(str):
     value: str
     items: Sequence[Item] | None
     read: Sequence[Item] | None
-    """What a builtin has read in the value of an array that came as text."""
-
-    @property
-    def is_long(self) -> bool:
-        return len(self.value) > LARGE
-
-    def __str__(self) -> str:
-        text = super().__str__()
-        return text if len(self.value) <= LARGE else "".join((text, self.value))
+    """The elements that a builtin has read from an array that came as text."""
 
 
 class Assign(NamedTuple):
     """A compiled assignment; `run(sh)` performs it, `word(sh)` gives it as an argument.
 
-    One that need not wait gives an awaitable all the same when there turns out to be much to do, or the value of an
-    argument is long.
+    Both may return an awaitable, and always do with `wait`.
     """
 
     wait: bool
@@ -109,7 +93,7 @@ class Assign(NamedTuple):
     word: Callable[[ShellState], Any]
     node: Assignment
     flat: Assign | None = None
-    """For an array before a command: its text, which is what an environment can hold."""
+    """For an array before a command: its text, for the environment."""
     element: tuple[texts.Text, texts.Text] | None = None
     """The subscript and the value of an element."""
 
@@ -118,14 +102,14 @@ class Assign(NamedTuple):
         return self.node.name
 
     @property
-    def shown(self) -> str:
-        """What a trace shows before the value."""
+    def trace_head(self) -> str:
+        """The text of a trace before the value."""
         subscript = "" if self.node.subscript is None else f"[{word_text(self.node.subscript, bash=True)}]"
         return f"{self.node.name}{subscript}{'+' if self.node.append else ''}="
 
     @property
     def literal(self) -> str | None:
-        """An array as text: what stands in the environment of a command it is put before."""
+        """An array as text, for the environment of the command after it."""
         return (
             assignment_text(self.node, bash=True).partition("=")[2]
             if isinstance(self.node.value, ArrayLiteral)
@@ -134,7 +118,7 @@ class Assign(NamedTuple):
 
 
 def compile_before_command(node: Assignment) -> Assign:
-    """An assignment that is made for a command, or for good when its words turn out to be none."""
+    """Compile an assignment for a command; it lasts when the words of the command vanish."""
     found = compile_assign(node)
     if not isinstance(node.value, ArrayLiteral) or node.subscript is not None:
         return found
@@ -151,7 +135,7 @@ def compile_before_command(node: Assignment) -> Assign:
 
 
 def compile_assign(node: Assignment, keyed: bool = False, argument: bool = False) -> Assign:
-    """An assignment; `keyed` when it is an argument that makes an associative array."""
+    """Compile an assignment; `keyed` when it is an argument that makes an associative array."""
     if isinstance(node.value, ArrayLiteral):
         if node.subscript is not None:
             return _list_in_list(node, node.subscript)
@@ -162,7 +146,7 @@ def compile_assign(node: Assignment, keyed: bool = False, argument: bool = False
 
 
 def put(sh: ShellState, name: str, value: str, append: bool = False) -> None:
-    """`name=value` where nothing is known about the variable."""
+    """Assign `name=value` to a variable of any kind."""
     sh.variables.set(name, value, append)
     if sh.allexport:
         sh.variables.flag(sh.variables.follow(name)[0], EXPORT)
@@ -170,53 +154,21 @@ def put(sh: ShellState, name: str, value: str, append: bool = False) -> None:
         ON_ASSIGN[name](sh, value)
 
 
-async def put_patiently(sh: ShellState, name: str, value: str, append: bool = False) -> None:
-    """The same for a value of any length."""
-    if (len(value) > LONG_SCRIPT and (name in sh.variables.attrs or name in ON_ASSIGN)) or (
-        append and takes_long(sh.variables, name, value)
-    ):
-        await offload(sh.budget, lambda: put(sh, name, value, append))  # what the attributes make of it takes its time
-    else:
-        put(sh, name, value, append)
-
-
 async def word_of(assign: Assign, sh: ShellState) -> AssignWord:
-    """An assignment as an argument, for those who can wait."""
+    """Return an assignment as an argument."""
     found: Any = assign.word(sh)
     return found if isinstance(found, AssignWord) else await found
 
 
-def _separating(
-    assign: Callable[[ShellState], Awaitable[None] | None],
-) -> Callable[[ShellState], Awaitable[None] | None]:
-    """`IFS=value`: which characters there are in a very long one is found out before anything is split."""
-
-    async def later(sh: ShellState, pending: Awaitable[None] | None) -> None:
-        if pending is not None:
-            await pending
-        await offload(sh.budget, partial(distinct, sh.variables.get("IFS") or ""))
-
-    def run(sh: ShellState) -> Awaitable[None] | None:
-        pending = assign(sh)
-        value = sh.vars.get("IFS")
-        return pending if pending is None and (type(value) is not str or len(value) < LARGE) else later(sh, pending)
-
-    return run
-
-
-async def _later_word(node: Assignment, key: str | None, pending: Awaitable[str]) -> AssignWord:
-    return assign_word(node.name, key, node.append, await pending, None)
-
-
-async def _ready(value: str) -> str:
-    return value
-
-
 def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     name, append = node.name, node.append
-    text = texts.declared(value) if argument else texts.text(value, assign=True)
+    number: Callable[[ShellState], Any] | None = None
+    if len(value.parts) == 1 and isinstance(part := value.parts[0], ArithSub):
+        wait, number = texts.number(part.body)
+        text = texts.number_text(wait, number)
+    else:
+        text = texts.declared(value) if argument else texts.text(value, assign=True)
     inner = text.run
-    parts: Callable[[ShellState], str | Parts] = text.parts or inner
     plain = name not in ON_ASSIGN
     simple = not append and plain
     seamless = len(value.parts) < 2
@@ -228,79 +180,71 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
                 found = await inner(sh)
             finally:
                 sh.join_star = False
-            await put_patiently(sh, name, found, append)
+            put(sh, name, found, append)
 
         async def waiting_word(sh: ShellState) -> AssignWord:
             return assign_word(name, None, append, await inner(sh), None)
 
         return Assign(True, waiting, waiting_word, node)
-    if text.large is not None:
-        return _joined(node, text, text.large)
 
-    async def later(sh: ShellState, found: Parts) -> None:
-        await put_patiently(sh, name, await put_together(sh, found), append)
-
-    def run(sh: ShellState) -> Awaitable[None] | None:
-        found = parts(sh)
-        if isinstance(found, Parts):
-            return later(sh, found)
+    def run(sh: ShellState) -> None:
+        found = inner(sh)
         if simple and name not in sh.variables.attrs and not sh.allexport and (seamless or found.isascii()):
             old = sh.vars.get(name)
             if type(old) is str or old is None:
                 sh.vars[name] = found
-                return None
+                return
         if append:
             old = sh.vars.get(name)
-            size = len(old) + len(found) if type(old) is str else sys.maxsize
-            del old  # nothing but the variable has it when it is made longer
-            if size < SMALL and plain and found.isascii() and name not in sh.variables.attrs and not sh.allexport:
-                put_behind(sh.vars, name, found)
-                return None
-            if size > HUGE and takes_long(sh.variables, name, found):
-                return put_patiently(sh, name, found, True)
-        if len(found) > LONG_SCRIPT and (name in sh.variables.attrs or not plain):
-            return put_patiently(sh, name, found, append)
+            short = type(old) is str and len(old) + len(found) < SMALL
+            del old  # the variable holds the only reference when its text grows
+            if short and plain and found.isascii() and name not in sh.variables.attrs and not sh.allexport:
+                _append(sh.vars, name, found)
+                return
         put(sh, name, found, append)
-        return None
 
-    def word(sh: ShellState) -> AssignWord | Awaitable[AssignWord]:
-        found = parts(sh)
-        if isinstance(found, Parts):
-            return _later_word(node, None, put_together(sh, found))
-        if len(found) > LARGE:
-            return _later_word(node, None, _ready(found))
-        return assign_word(name, None, append, found, None)
+    def word(sh: ShellState) -> AssignWord:
+        return assign_word(name, None, append, inner(sh), None)
 
-    return Assign(False, _separating(run) if name == "IFS" else run, word, node)
+    return Assign(False, run if number is None else _computed(node, number), word, node)
 
 
-def _joined(
-    node: Assignment, text: texts.Text, large: Callable[[ShellState], Coroutine[Any, Any, str] | None]
-) -> Assign:
-    """`x=${a[*]}`."""
+def _append(values: dict[str, Any], name: str, value: str) -> None:
+    """Append to the text of a variable in place, which Python does when it is the only reference."""
+    text: str = values[name]
+    values[name] = None
+    text += value
+    values[name] = text
 
-    async def later(sh: ShellState, pending: Awaitable[str]) -> None:
-        await put_patiently(sh, node.name, await pending, node.append)
+
+def _computed(node: Assignment, value: Callable[[ShellState], int]) -> Callable[[ShellState], Awaitable[None] | None]:
+    """Compile `x=$((...))`, where a long expression is offloaded."""
+    name, append = node.name, node.append
+    simple = not append and name not in ON_ASSIGN
+
+    async def later(sh: ShellState, resume: Callable[[], int]) -> None:
+        put(sh, name, str(await offload(sh.budget, resume)), append)
 
     def run(sh: ShellState) -> Awaitable[None] | None:
-        pending = large(sh)
-        if pending is not None:
-            return later(sh, pending)
-        put(sh, node.name, text.run(sh), node.append)
+        try:
+            found = str(value(sh))
+        except TooLong as error:
+            if error.resume is None:
+                raise
+            return later(sh, error.resume)
+        old = sh.vars.get(name) if simple else name
+        if simple and name not in sh.variables.attrs and not sh.allexport and (type(old) is str or old is None):
+            sh.vars[name] = found
+        else:
+            put(sh, name, found, append)
         return None
 
-    def word(sh: ShellState) -> AssignWord | Awaitable[AssignWord]:
-        pending = large(sh)
-        if pending is not None:
-            return _later_word(node, None, pending)
-        return assign_word(node.name, None, node.append, text.run(sh), None)
-
-    return Assign(False, run, word, node)
+    return run
 
 
 def assign_word(name: str, key: str | None, append: bool, value: str, items: Sequence[Item] | None) -> AssignWord:
     subscript = "" if key is None else f"[{key}]"
-    word = AssignWord(f"{name}{subscript}{'+' if append else ''}={value if len(value) <= LARGE else ''}")
+    word = AssignWord(f"{name}{subscript}{'+' if append else ''}={value}")
     word.name, word.key, word.append, word.value, word.items, word.read = name, key, append, value, items, None
     return word
 
@@ -322,16 +266,10 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     if not written:
         return _refused(node, f"{name}[{written}]: bad array subscript")
     key, text = texts.subscript(subscript), texts.text(value, assign=True)
-    large, parts = text.large, text.parts or text.run
     name_in_word = texts.text(subscript)  # declare and its kin take the whole as a word, whose quotes are gone
 
     def store(sh: ShellState, index: str, found: str) -> None:
         set_item(sh, name, index, found, append, written)
-
-    def is_much(sh: ShellState, index: str, found: str) -> bool:
-        if len(index) > LONG_SCRIPT or (len(found) > LONG_SCRIPT and name in sh.variables.attrs):
-            return True
-        return append and takes_long(sh.variables, name, found, index)
 
     if key.wait or text.wait:
 
@@ -340,59 +278,23 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
             return index, await text.run(sh) if text.wait else text.run(sh)
 
         async def waiting(sh: ShellState) -> None:
-            index, found = await both(sh)
-            if is_much(sh, index, found):
-                await offload(sh.budget, lambda: store(sh, index, found))
-            else:
-                store(sh, index, found)
+            store(sh, *await both(sh))
 
         async def waiting_word(sh: ShellState) -> AssignWord:
             index, found = await both(sh)
             return assign_word(name, str(index), append, found, None)
 
-        return Assign(True, waiting, waiting_word, node, None, (key, texts.patient(text)))
+        return Assign(True, waiting, waiting_word, node, None, (key, text))
 
-    async def later(sh: ShellState, index: str, pending: Awaitable[str]) -> None:
-        found = await pending
-        await offload(sh.budget, lambda: store(sh, index, found))
+    def run(sh: ShellState) -> None:
+        index = key.run(sh)
+        store(sh, index, text.run(sh))
 
-    async def at_long_key(sh: ShellState, index: Parts) -> None:
-        whole_index = await put_together(sh, index)
-        pending = None if large is None else large(sh)
-        found: Any = parts(sh) if pending is None else await pending
-        text = await put_together(sh, found) if isinstance(found, Parts) else found
-        await offload(sh.budget, lambda: store(sh, whole_index, text))
+    def word(sh: ShellState) -> AssignWord:
+        found = text.run(sh)
+        return assign_word(name, name_in_word.run(sh), append, found, None)
 
-    key_parts = key.run if key.parts is None else key.parts
-
-    def run(sh: ShellState) -> Awaitable[None] | None:
-        index: Any = key_parts(sh)
-        if isinstance(index, Parts):
-            return at_long_key(sh, index)
-        pending = None if large is None else large(sh)
-        if pending is not None:
-            return later(sh, index, pending)
-        found: Any = parts(sh)
-        if isinstance(found, Parts):
-            return later(sh, index, put_together(sh, found))
-        if is_much(sh, index, found):
-            return offload(sh.budget, lambda: store(sh, index, found))
-        store(sh, index, found)
-        return None
-
-    def word(sh: ShellState) -> AssignWord | Awaitable[AssignWord]:
-        pending = None if large is None else large(sh)
-        found: Any = "" if pending is not None else parts(sh)
-        if isinstance(found, Parts):
-            pending = put_together(sh, found)
-        elif len(found) > LARGE:
-            pending = _ready(found)
-        index: str = name_in_word.run(sh)
-        if pending is not None:
-            return _later_word(node, index, pending)
-        return assign_word(name, index, append, found, None)
-
-    return Assign(False, run, word, node, None, (key, texts.patient(text)))
+    return Assign(False, run, word, node, None, (key, text))
 
 
 def set_item(sh: ShellState, name: str, subscript: str, value: str, append: bool, written: str) -> None:
@@ -414,13 +316,12 @@ def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
     plans: list[tuple[texts.Text | None, bool, texts.Text]] = []
 
     async def pairs(sh: ShellState, argument: bool = False) -> list[Item]:
-        if not plans and len(literal.elements) > MANY_ITEMS:
-            plans[:] = await offload(sh.budget, lambda: list(_pair_plans(literal)))
-        elif not plans:
-            plans.extend(_pair_plans(literal))
+        if not plans:
+            size = len(literal.elements)
+            plans[:] = await offload_large(sh.budget, size, lambda: list(_pair_plans(literal)), BATCH)
         items: list[Item] = []
         for number, (key, add, text) in enumerate(plans):
-            if number and not number % 256:
+            if number and not number % BATCH:
                 await sh.budget.yield_turn()
             index = None if key is None else await key.run(sh) if key.wait else key.run(sh)
             value = await text.run(sh) if text.wait else text.run(sh)
@@ -459,7 +360,7 @@ def _pair_plans(literal: ArrayLiteral) -> Iterator[tuple[texts.Text | None, bool
 def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
     """`name=(words)` without subscripts, as nearly all are."""
     name, append = node.name, node.append
-    fields = words.words([untilded(element.value) for element in literal.elements], patient=True)
+    fields = words.words([untilded(element.value) for element in literal.elements])
 
     async def evaluate(sh: ShellState) -> list[str]:
         found = await words.fields_of(fields, sh)
@@ -481,19 +382,13 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
             return
         array = store.indexed(name)
         array.blank = False
-        for start in range(0, len(found), _BLOCK):
-            array.extend(found[start : start + _BLOCK] if len(found) > _BLOCK else found)
-            if start:
-                await sh.budget.yield_turn()
+        array.extend(found)
         store.values[name] = array
 
     async def word(sh: ShellState) -> AssignWord:
         return assign_word(name, None, append, "(...)", Values(await evaluate(sh)))
 
     return Assign(True, run, word, node)
-
-
-_BLOCK: Final = 16384
 
 
 def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
@@ -505,7 +400,7 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
     async def evaluate(sh: ShellState) -> list[Item]:
         items: list[Item] = []
         for number, plan in enumerate(plans):
-            if number and not number % 256:
+            if number and not number % BATCH:
                 await sh.budget.yield_turn()
             if isinstance(plan, Item):
                 items.append(plan)
@@ -519,12 +414,10 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
             if key is None:
                 if len(items) + len(found) > sh.budget.limits.expansion_words:
                     raise sh.budget.exceeded("expansion_words")
-                for start in range(0, len(found), _BLOCK):
-                    items += [Item(None, False, value) for value in found[start : start + _BLOCK]]
-                    await sh.budget.yield_turn()
+                items += [Item(None, False, value) for value in found]
             elif text is not None:
                 index = await key.run(sh) if key.wait else key.run(sh)
-                sh.has_globs = False  # what braces make of an element is no name of a file
+                sh.has_globs = False  # results of braces in an element are not globbed
                 spread = tuple(map(str, found))
                 items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh), spread))
         return items
@@ -558,23 +451,16 @@ class _Plan(NamedTuple):
 def _element_plan(element: ArrayElement) -> _Plan | Item:
     """An element as it always is, or how to come by it."""
     if element.subscript is None:
-        return _Plan(None, False, None, words.words((untilded(element.value),), patient=True))
-    key, text, spread = texts.text(element.subscript), texts.patient(texts.element(element.value)), _spread(element)
+        return _Plan(None, False, None, words.words((untilded(element.value),)))
+    key, text, spread = texts.text(element.subscript), texts.element(element.value), _spread(element)
     if key.const is not None and text.const is not None and spread is None:
         return Item(key.const, element.append, text.const)
     return _Plan(key, element.append, text, spread)
 
 
-MANY_ITEMS: Final = 2048
-"""Elements of a compound assignment from which on it is made aside."""
-
-
 async def assign_all(sh: ShellState, name: str, items: Sequence[Item], append: bool) -> None:
-    """`name=(...)` or `name+=(...)`, however much there is to assign."""
-    if len(items) > MANY_ITEMS:
-        await offload(sh.budget, lambda: assign_items(sh, name, items, append))
-    else:
-        assign_items(sh, name, items, append)
+    """Assign `name=(...)` or `name+=(...)`; many elements are offloaded."""
+    await offload_large(sh.budget, len(items), partial(assign_items, sh, name, items, append), BATCH)
 
 
 def _spread(element: ArrayElement) -> words.Words | None:
@@ -672,7 +558,7 @@ def _assign_pairs(sh: ShellState, name: str, old: Assoc, items: Sequence[Item], 
 
 def without_arrays(sh: ShellState, words: list[str], associative: bool = False) -> list[str]:
     """What a builtin that assigns nothing gets to see: of each compound assignment, which is made before, the name."""
-    if AssignWord not in set(map(type, words)):  # of which there may be very many
+    if AssignWord not in set(map(type, words)):
         return words
     seen: list[str] = []
     for word in words:

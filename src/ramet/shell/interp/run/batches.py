@@ -1,34 +1,27 @@
-"""Operands and lines of builtins, however many: others run in between.
+"""Loops of builtins over many operands or lines, in batches between which the event loop runs.
 
-A builtin is a plain function as long as it has little to do. What it does with each operand it hands to `each`, and
-what it lists to `write_lines`: for few of them that is a loop, for many a coroutine that leaves the event loop to
-others after every row and lets whoever reads the messages catch up.
+A builtin is a plain function as long as it has little to do. It hands its operands to `each` and its listing to
+`write_lines`: short ones are handled at once, long ones in a coroutine that lets the reader of its output catch up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from ramet.concurrency.sizes import LARGE
-from ramet.concurrency.sorting import sorting
+from ramet.concurrency.sizes import BATCH
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
-from ramet.shell.expand.long_text import blocks
 from ramet.shell.interp.run.maybe_async import Result, drive
-from ramet.shell.interp.state.messages import message_of
 from ramet.shell.interp.state.shell_state import ShellState
 
 T = TypeVar("T")
 
-MANY: Final = 256
-"""Operands, or lines, that are seen to at once."""
-
 
 def each(sh: ShellState, words: Sequence[str], one: Callable[[str], Result | None]) -> Result:
-    """Does something with every operand; the status of the last one that failed, 0 where none did."""
-    if len(words) > MANY or any(len(word) > LARGE for word in words):
+    """Call `one` with every operand; return the status of the last one that failed, 0 where none did."""
+    if len(words) > BATCH:
         return drive(_each(sh, words, one))
     status = 0
     for place, word in enumerate(words):
@@ -48,20 +41,18 @@ async def _each(
 ) -> int:
     if begun is not None:
         status = await begun or status
-    for start in range(0, len(words), MANY):
-        for word in words[start : start + MANY]:
-            if len(word) > LARGE:
-                await turn(sh)
-            result = one(word)
-            if not isinstance(result, int | None):
-                result = await result
-            status = result or status
-        await turn(sh)
+    for word in words:
+        result = one(word)
+        if not isinstance(result, int | None):
+            result = await result
+        status = result or status
+        if sh.budget.check():
+            await turn(sh)
     return status
 
 
 async def turn(sh: ShellState) -> None:
-    """Others run, and the reader of the messages catches up."""
+    """Yield the event loop, and let the reader of stderr catch up."""
     await sh.budget.yield_turn()
     description = sh.fds.get(2)
     writer = None if description is None else description.writer
@@ -69,45 +60,11 @@ async def turn(sh: ShellState) -> None:
         try:
             await writer.drain()
         except OSError:
-            return  # there is nowhere left to say it
-
-
-def refuse(sh: ShellState, *message: str, status: int = 1) -> Result:
-    """`sh.error` with a message of several parts, of which some may be very long."""
-    if sum(map(len, message)) < LARGE:
-        return sh.error("".join(message), status)
-    return drive(refused_patiently(sh, message, status))
-
-
-async def refused_patiently(sh: ShellState, message: Sequence[str], status: int = 1) -> int:
-    """The same for who can wait."""
-    if sum(map(len, message)) < LARGE:
-        return sh.error("".join(message), status)
-    sh.err(sh.message_prefix())
-    for text in blocks(chain(message, ("\n",))):
-        sh.err(text)
-        await turn(sh)
-    return status
-
-
-async def told(sh: ShellState, error: Exception) -> None:
-    """Report an error where it happened, unless somebody has: `sh.complain_once` for who can wait."""
-    if not getattr(error, "reported", False):
-        error.reported = True  # type: ignore[attr-defined]
-        await refused_patiently(sh, message_of(error))
-
-
-async def plain(sh: ShellState, words: Sequence[str], start: int) -> list[str]:
-    """The words from one on, as texts and nothing more."""
-    found: list[str] = []
-    for place in range(start, len(words), _RUN):
-        found += map(str, words[place : place + _RUN])
-        await sh.budget.yield_turn()
-    return found
+            return  # stderr is closed: there is nowhere to report it
 
 
 def then(result: Result, following: Callable[[int], Result]) -> Result:
-    """What follows once a status is there."""
+    """Return what follows a status, once that is known."""
     return following(result) if isinstance(result, int) else drive(_then(result, following))
 
 
@@ -117,64 +74,43 @@ async def _then(result: Result, following: Callable[[int], Result]) -> int:
 
 
 def write_lines(sh: ShellState, lines: Iterable[str], count: int, who: str, status: int = 0) -> Result:
-    """Writes lines or pieces of them, about `count`, some at a time if that is much; `status` unless writing fails."""
-    if count > MANY:
+    """Write about `count` lines, many of them in batches; return `status` unless writing fails."""
+    if count > BATCH:
         return drive(_write_many(sh, lines, who, status))
     row: list[str] = []
-    size = 0
-    rest = iter(lines)
     sh.pending_output = row
-    for line in rest:
-        row.append(line)
-        size += len(line)
-        if size > LARGE:
-            sh.pending_output = []
-            return drive(_write_many(sh, chain(row, rest), who, status))
+    row += lines
     sh.pending_output = []
-    text = row[0] if len(row) == 1 else "".join(row)
+    text = "".join(row)
     written = sh.out(encode(text), who) if text else 0
     return status or written
 
 
 async def _write_many(sh: ShellState, lines: Iterable[str], who: str, status: int) -> int:
-    for text in blocks(lines):
-        written = sh.out(encode(text), who) if text else 0
-        if written if isinstance(written, int) else await written:
-            return status or 1
+    batch: list[str] = []
+
+    async def flush() -> int:
+        written = sh.out(encode("".join(batch)), who)
+        batch.clear()
         await turn(sh)
-    return status
+        return written if isinstance(written, int) else await written
 
-
-_RUN: Final = 4096
-
-
-async def in_order(names: Iterable[str], count: int, budget: Budget) -> list[str]:
-    """Texts in their order; many are sorted by parts, none of which holds up others."""
-    if count <= _RUN:
-        return sorted(names)
-    given: list[str] = []
-    rest = iter(names)
-    while row := list(islice(rest, _RUN)):
-        given += row
-        await budget.yield_turn()
-    steps = sorting(given)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return list(end.value)
-        await budget.yield_turn()
+    for line in lines:
+        batch.append(line)
+        if (len(batch) >= BATCH or sh.budget.check()) and await flush():
+            return status or 1
+    return (await flush() and (status or 1)) or status
 
 
 def rows(of: Iterable[T]) -> Iterator[list[T]]:
-    """Some at a time, so that others can run in between."""
+    """Yield batches of the items."""
     rest = iter(of)
-    while row := list(islice(rest, MANY)):
+    while row := list(islice(rest, BATCH)):
         yield row
 
 
 async def in_buckets(names: Iterable[str], bucket: Callable[[str], int], buckets: int, budget: Budget) -> Iterator[str]:
-    """Texts by bucket, and as they come within one: the order of a table of bash's."""
+    """Return texts by bucket, and in their order within one, as a hash table of bash's lists them."""
     table: list[list[str]] = [[] for _ in range(buckets)]
     for row in rows(names):
         for name in row:

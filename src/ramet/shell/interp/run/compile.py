@@ -1,4 +1,4 @@
-"""Trees to closures: lists, conditions, functions, subshells, background.
+"""Compile syntax trees to functions: lists, conditions, functions, subshells, background.
 
 A compiled node takes the session and returns a status, control flow (above 255), or an awaitable of one of these.
 `ignore` counts the enclosing places where a failure is an answer (`if`, `&&`, `!`), which `set -e` must respect.
@@ -11,30 +11,30 @@ from functools import partial
 from typing import Any
 
 from ramet.concurrency.offload import offload
+from ramet.concurrency.recursion import level
 from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.numerals import LONGEST_NAME, is_name
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.compile_depth import At, level, line_around
 from ramet.shell.expand.errors import Fatal, Readonly, ShellError, TooLong
 from ramet.shell.expand.values import EXPORT, READONLY
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.process.jobs import report_death
-from ramet.shell.interp.run.batches import refuse, refused_patiently, then
 from ramet.shell.interp.run.case import compile_case
 from ramet.shell.interp.run.conditions import compile_cond
-from ramet.shell.interp.run.deep_stack import stationed
+from ramet.shell.interp.run.current_line import AtLine, current_line
+from ramet.shell.interp.run.functions import stationed
 from ramet.shell.interp.run.loops import compile_for, compile_for_arith, compile_select, compile_while
 from ramet.shell.interp.run.maybe_async import EXIT, Result, Run, drive
 from ramet.shell.interp.run.pipeline import compile_pipeline, is_program
 from ramet.shell.interp.run.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
 from ramet.shell.interp.run.simple import compile_simple
 from ramet.shell.interp.run.subshell import high_fd, run_shell
-from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.run.task_group import TaskGroup
 from ramet.shell.interp.run.traps import before_command, child_died, deliver, failed, ignore_interrupts
-from ramet.shell.interp.run.xtrace import trace_patiently
+from ramet.shell.interp.run.xtrace import trace
 from ramet.shell.interp.state.frames import FunctionDef
 from ramet.shell.interp.state.function_table import flags as function_flags
 from ramet.shell.interp.state.function_table import set_flags as set_function_flags
@@ -121,8 +121,8 @@ async def _ready(result: int) -> int:
 
 
 def _plain_statement(statement: nodes.Statement) -> tuple[Run, nodes.Node | None]:
-    if statement.end and statement.end != line_around():
-        with At(statement.end):
+    if statement.end and statement.end != current_line():
+        with AtLine(statement.end):
             return _plain_statement(statement)
     if statement.background:
         return _background(statement), None
@@ -131,8 +131,8 @@ def _plain_statement(statement: nodes.Statement) -> tuple[Run, nodes.Node | None
 
 def _statement(statement: nodes.Statement) -> Run:
     node = statement.node
-    if statement.end and statement.end != line_around():
-        with At(statement.end):
+    if statement.end and statement.end != current_line():
+        with AtLine(statement.end):
             return _statement(statement)
     if statement.background:
         return _background(statement)
@@ -181,7 +181,7 @@ def compile_node(node: nodes.Node) -> Run:
         if node.negated and not node.timed and len(node.stages) == 1 and getattr(node.stages[0], "redirects", None):
             return _negated_inside(node, node.stages[0])
         return compile_pipeline(
-            node, [(_apart if len(node.stages) > 1 else compile_node)(stage) for stage in node.stages]
+            node, [(_forked_command if len(node.stages) > 1 else compile_node)(stage) for stage in node.stages]
         )
     with level as station:
         run = _COMPOUND[type(node)](node)
@@ -191,7 +191,7 @@ def compile_node(node: nodes.Node) -> Run:
     if redirects and not isinstance(node, nodes.Subshell):
         plans = compile_redirects(redirects)
         own = isinstance(node, nodes.Cond | nodes.ArithCommand | nodes.ForArith)
-        line = node.line if own else line_around() or redirects[-1].line or node.line
+        line = node.line if own else current_line() or redirects[-1].line or node.line
         inner = run
         blamed = not isinstance(node, _CHECKED)
 
@@ -203,14 +203,14 @@ def compile_node(node: nodes.Node) -> Run:
     return run
 
 
-def _standing(node: nodes.For | nodes.Select) -> Run:
+def _loop_body(node: nodes.For | nodes.Select) -> Run:
     """The body of a loop at whose line bash stands while it runs what is within."""
-    with At(node.line):
+    with AtLine(node.line):
         return compile_script(node.body)
 
 
 def _case(node: nodes.Case) -> Run:
-    with At(node.line):
+    with AtLine(node.line):
         bodies = [compile_script(item.body) for item in node.items]
     return compile_case(node, bodies)
 
@@ -221,7 +221,7 @@ def _negated_inside(node: nodes.Pipeline, stage: Any) -> Run:
         return compile_pipeline(node, [compile_node(stage)])
     bare = type(stage)(**{name: () if name == "redirects" else getattr(stage, name) for name in stage._fields})
     inner = compile_pipeline(nodes.Pipeline((bare,), True, "", (), node.line), [compile_node(bare)])
-    plans, line = compile_redirects(stage.redirects), line_around() or stage.redirects[-1].line or stage.line
+    plans, line = compile_redirects(stage.redirects), current_line() or stage.redirects[-1].line or stage.line
 
     def redirected(sh: ShellState) -> Result:
         sh.line = line
@@ -352,7 +352,7 @@ def _group(node: nodes.Group) -> Run:
     return compile_script(node.body)
 
 
-def _becoming(script: nodes.Script) -> Run:
+def _subshell_body(script: nodes.Script) -> Run:
     """The body of a subshell: the shell becomes its one program or subshell, whose failure it does not see."""
     statement = script.statements[0] if len(script.statements) == 1 else None
     if statement is None or statement.background:
@@ -370,12 +370,12 @@ def _becoming(script: nodes.Script) -> Run:
 
 
 def _subshell(node: nodes.Subshell) -> Run:
-    with At(node.line):
-        body = _becoming(node.body)
+    with AtLine(node.line):
+        body = _subshell_body(node.body)
     plans = compile_redirects(node.redirects)
     line = node.line
 
-    lone = len(node.body.statements) == 1 and isinstance(node.body.statements[0].node, nodes.Simple)
+    single = len(node.body.statements) == 1 and isinstance(node.body.statements[0].node, nodes.Simple)
 
     def redirected(child: ShellState) -> Result:
         return drive(_inside(child, plans, body))
@@ -385,7 +385,7 @@ def _subshell(node: nodes.Subshell) -> Run:
             return ends
         sh.line, sh.last_command = line, node
         child = sh.fork(borrow=True)
-        child.single_command = lone
+        child.single_command = single
         status = await run_shell(child, redirected if plans else body)
         if child.death_signal and sh.single_command:
             sh.death_signal = child.death_signal
@@ -400,14 +400,14 @@ def _subshell(node: nodes.Subshell) -> Run:
     return lambda sh: drive(run(sh))
 
 
-def _apart(node: nodes.Node) -> Run:
-    """A command that gets a shell of its own anyway: a subshell needs no second one."""
-    if isinstance(node, _UNHEARD):
-        return _unheard(compile_node(node))
+def _forked_command(node: nodes.Node) -> Run:
+    """Compile a command that runs in a forked shell: a subshell needs no second one."""
+    if isinstance(node, _TRAPLESS):
+        return _without_exit_trap(compile_node(node))
     if not isinstance(node, nodes.Subshell):
         return compile_node(node)
-    with At(node.line):
-        body = _becoming(node.body)
+    with AtLine(node.line):
+        body = _subshell_body(node.body)
     plans = compile_redirects(node.redirects)
     line = node.line
 
@@ -418,11 +418,11 @@ def _apart(node: nodes.Node) -> Run:
     return run
 
 
-_UNHEARD = (nodes.If, nodes.While, nodes.For, nodes.ForArith, nodes.Select, nodes.Case, nodes.AndOr)
+_TRAPLESS = (nodes.If, nodes.While, nodes.For, nodes.ForArith, nodes.Select, nodes.Case, nodes.AndOr)
 
 
-def _unheard(inner: Run) -> Run:
-    """A compound in a shell of its own runs no EXIT trap that it has set."""
+def _without_exit_trap(inner: Run) -> Run:
+    """Compile a compound in a forked shell, which runs no EXIT trap that it has set."""
 
     async def run(sh: ShellState) -> int:
         result: Any = inner(sh)
@@ -477,27 +477,24 @@ class _FirstCall:
 def _function(node: nodes.Function) -> Run:
     body = _FirstCall(node)
 
-    def refused(sh: ShellState, *message: str) -> Result:
+    def refused(sh: ShellState, message: str) -> Result:
         sh.line = node.line
-        return then(refuse(sh, *message), lambda _: after(sh))
-
-    def after(sh: ShellState) -> Result:
-        sh.status = 1
+        sh.status = sh.error(message)
         if sh.errexit_ignored or not (sh.errexit or "ERR" in sh.traps):
             return 1
-        sh.trap_command = sh.last_command  # a definition is no command
+        sh.trap_command = sh.last_command  # a definition does not count as a command
         return failed(sh, 1)
 
     def define(sh: ShellState) -> Result:
         if len(node.name) > LONGEST_NAME or any(char in node.name for char in "$`'\"\\"):
-            return refused(sh, "`", node.name, "': not a valid identifier")
+            return refused(sh, f"`{node.name}': not a valid identifier")
         if sh.posix and (node.name in SPECIAL or not is_name(node.name)):
             sh.line = node.line
             what = "is a special builtin" if node.name in SPECIAL else "not a valid identifier"
             sh.flow_status = sh.status = 2
-            return refuse(sh, "`", node.name, f"': {what}", status=EXIT)
+            return sh.error(f"`{node.name}': {what}", EXIT)
         if node.name in sh.functions and function_flags(sh, node.name) & READONLY:
-            return refused(sh, node.name, ": readonly function")
+            return refused(sh, f"{node.name}: readonly function")
         source = sh.frames[-1].source if sh.frames else sh.source or ("main" if sh.origin == "stdin" else sh.origin)
         sh.functions[node.name] = FunctionDef(node, body.made or body, source, sh.line_now(0))
         if sh.allexport:
@@ -509,7 +506,7 @@ def _function(node: nodes.Function) -> Run:
 
 
 def compile_function_body(node: nodes.Function) -> Run:
-    with At(node.body.line):
+    with AtLine(node.body.line):
         run = compile_node(node.body)
     return _checked(run, node.body) if counts(node.body) else run
 
@@ -519,13 +516,13 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
     code = texts.code_of(node.body)
     line = node.line
 
-    def broken(sh: ShellState, error: Exception) -> Result:
+    def broken(sh: ShellState, error: Exception) -> int:
         if not isinstance(error, Readonly) and not arith.own_failure(error):
             raise error
-        sh.status = 1
-        return refuse(sh, "" if isinstance(error, Readonly) else "((: ", *message_of(error))
+        sh.status = sh.error("".join(("" if isinstance(error, Readonly) else "((: ", *message_of(error))))
+        return sh.status
 
-    shown = texts.expression(node.body)
+    expression = texts.expression(node.body)
 
     async def general(sh: ShellState, resume: Callable[[], int] | None = None) -> int:
         sh.line, sh.last_command = line, node
@@ -533,9 +530,9 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
             return ends
         evaluated = value
         if sh.xtrace:
-            expanded = await shown.run(sh) if shown.wait else shown.run(sh)
-            await trace_patiently(sh, [f"(( {expanded} ))"], raw=True)
-            evaluated = lambda sh: arith.evaluate(expanded, sh.variables)  # noqa: E731 - what is shown is expanded once
+            expanded = await expression.run(sh) if expression.wait else expression.run(sh)
+            trace(sh, [f"(( {expanded} ))"], raw=True)
+            evaluated = lambda sh: arith.evaluate(expanded, sh.variables)  # noqa: E731 - the trace has expanded it
         try:
             try:
                 found: Any = evaluated(sh) if resume is None else await offload(sh.budget, resume)
@@ -546,8 +543,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         except (ArithFailure, ShellError) as error:
             if isinstance(error, Fatal) or getattr(error, "status", 1) != 1:
                 raise
-            result = broken(sh, error)
-            return result if isinstance(result, int) else await result
+            return broken(sh, error)
         sh.pipe_statuses = None
         return sh.status
 
@@ -580,28 +576,28 @@ def _background(statement: nodes.Statement) -> Run:
         # Nobody turns around what a job ends with.
         alone = len(node.stages) == 1 and not node.timed
         job = node.stages[0] if alone else nodes.Pipeline(node.stages, False, node.timed, node.merge, node.line)
-        run = _apart(job)
+        run = _forked_command(job)
     else:
-        run = _apart(node)
+        run = _forked_command(node)
     if isinstance(node, nodes.Cond | nodes.ArithCommand):
         run = _checked(run, node)  # other commands end with the process that was made for them
     text: list[str] = []
 
-    def start(sh: ShellState, told: nodes.Node | None = None) -> Result:
+    def start(sh: ShellState, announced: nodes.Node | None = None) -> Result:
         if not text:
             text.append(command_text(node))
         child = sh.jobs.fork_process(sh)
-        child.task_group = Crew()
+        child.task_group = TaskGroup()
         child.errexit_ignored += negated and child.errexit
         child.single_command = isinstance(node, nodes.Simple)
         if child.single_command:
             child.loops = sh.loops
-        child.debug_trap_command = told
+        child.debug_trap_command = announced
         if "monitor" not in sh.options and 0 in child.fds and child.fds[0].base:
             # Only what the shell itself was given: a pipe or a redirection around this command is meant for it.
             child.fds[0].release()
             child.fds[0] = child.open_null()
-        process = sh.jobs.spawn(child, run_shell(child, _begun(sh, run), counted=True))
+        process = sh.jobs.spawn(child, run_shell(child, _background_body(sh, run), counted=True))
         job = sh.jobs.add(process, text[0])
         if sh.interactive and not sh.sub_level and not sh.frames:
             sh.err(f"[{job.id}] {job.pid}\n")
@@ -628,7 +624,7 @@ def _background(statement: nodes.Statement) -> Run:
     return run_it
 
 
-def _begun(sh: ShellState, run: Run) -> Run:
+def _background_body(sh: ShellState, run: Run) -> Run:
     """The body of a process that is started by `&`; a signal that comes before it has begun finds it as any other."""
     if "monitor" in sh.options:
         return run
@@ -648,11 +644,11 @@ def _coproc(node: nodes.Coproc) -> Run:
 
         sh.line = node.line
         if not is_name(node.name):
-            sh.status = await refused_patiently(sh, ("`", node.name, "': not a valid identifier"))
+            sh.status = sh.error(f"`{node.name}': not a valid identifier")
             return 1
         sh.make_room("coproc", 2)
         child = sh.jobs.fork_process(sh)
-        child.task_group = Crew()
+        child.task_group = TaskGroup()
         their_in, our_out = pipe()
         our_in, their_out = pipe()
         for fd, stream in ((0, their_in), (1, their_out)):
@@ -668,7 +664,7 @@ def _coproc(node: nodes.Coproc) -> Run:
             second = first - 3  # the other ends of both pipes were between them
         sh.fds[first], sh.fds[second] = Description(our_in), Description(our_out)
         sh.variables.set_list(node.name, [str(first), str(second)])
-        process = sh.jobs.spawn(child, run_shell(child, _begun(sh, run), counted=True))
+        process = sh.jobs.spawn(child, run_shell(child, _background_body(sh, run), counted=True))
         job = sh.jobs.add(process, f"coproc {node.name} {command_text(node.body)}")
         sh.variables.set(f"{node.name}_PID", str(job.pid))
         sh.coprocs[node.name] = job.pid
@@ -684,9 +680,9 @@ _COMPOUND: dict[type, Callable[[Any], Run]] = {
     nodes.Subshell: _subshell,
     nodes.If: _if,
     nodes.While: lambda node: compile_while(node, compile_script(node.condition), compile_script(node.body)),
-    nodes.For: lambda node: compile_for(node, _standing(node)),
+    nodes.For: lambda node: compile_for(node, _loop_body(node)),
     nodes.ForArith: lambda node: compile_for_arith(node, compile_script(node.body)),
-    nodes.Select: lambda node: compile_select(node, _standing(node)),
+    nodes.Select: lambda node: compile_select(node, _loop_body(node)),
     nodes.Case: _case,
     nodes.Function: _function,
     nodes.ArithCommand: _arithmetic,

@@ -1,4 +1,4 @@
-"""Conditions: the primaries of `[[ ]]` and `test`, and `[[ ]]` itself compiled to closures."""
+"""Compile `[[ ]]`, and evaluate the tests that it shares with `test`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.concurrency.offload import offload
-from ramet.concurrency.recursion import apart, roomy
-from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
+from ramet.concurrency.recursion import apart, level, room
+from ramet.concurrency.sizes import BATCH, LARGE, LONG_SCRIPT
 from ramet.core import paths
-from ramet.core.paths import encode
+from ramet.core.paths import decode, encode
 from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import FileStream, PipeReader, PipeWriter
-from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, among, is_name, is_number
+from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import as_bytes, bytewise
-from ramet.shell.expand.compile_depth import level
 from ramet.shell.expand.errors import BadSubscript, Discard
-from ramet.shell.expand.long_text import Deferred, Parts, decoded, length, long_match, put_together, whole
-from ramet.shell.expand.pattern.matcher import compile_pattern
-from ramet.shell.expand.pattern.plain import text_pattern
+from ramet.shell.expand.pattern.matcher import compile_pattern, is_costly
 from ramet.shell.expand.values import Assoc, NameRef
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.pieces import ready
@@ -99,20 +96,12 @@ class RegexError(Exception):
     """A regular expression that does not compile: status 2."""
 
 
-class _Long(Exception):
-    """A test takes its time: `finish` is how it ends while others run."""
-
-    def __init__(self, finish: Callable[[], Awaitable[bool]]) -> None:
-        super().__init__()
-        self.finish = finish
-
-
 class OperandError(Exception):
-    """An operand of `-eq` and its like that is no number: the test fails, the line goes on."""
+    """An operand of `-eq` and its like that is not a number: the test fails, the line goes on."""
 
 
 async def stat_of(sh: ShellState, word: str, follow: bool = True) -> Stat | None:
-    """What is behind a word; None when nothing is."""
+    """Return the status of the file that a word names; None without one."""
     if not word:
         return None
     if word.startswith(("/dev/fd", "/proc/")):
@@ -168,7 +157,7 @@ async def file_test(sh: ShellState, op: str, word: str) -> bool:
         return bool(mode & _BITS[op])
     if op == "-N":
         if stat.atime_ns is None:
-            return stat.is_file and stat.size != 0  # written, and as far as anybody knows not read since
+            return stat.is_file and stat.size != 0  # written, and not known to be read since
         return (stat.mtime_ns or 0) > stat.atime_ns
     return True
 
@@ -193,7 +182,7 @@ async def compare_files(sh: ShellState, op: str, left: str, right: str) -> bool:
 
 
 def plain_unary(sh: ShellState, op: str, word: str) -> bool:
-    """The unary tests that need no file system."""
+    """Evaluate a unary test that needs no file system."""
     if op == "-n":
         return bool(word)
     if op == "-z":
@@ -201,12 +190,12 @@ def plain_unary(sh: ShellState, op: str, word: str) -> bool:
     if op == "-v":
         return is_set(sh, word)
     if op == "-o":
-        return among(word, sh.options)
+        return word in sh.options
     if op == "-R":
         value = sh.vars.get(word)
         return type(value) is NameRef and bool(value.target)
     number = int(word) if len(word) <= LONGEST_NUMBER and is_number(word.strip()) else -1  # -t
-    return number in sh.fds and sh.fds[number].stream.terminal
+    return number in sh.fds and bool(sh.fds[number].stream.terminal)
 
 
 def is_set(sh: ShellState, word: str) -> bool:
@@ -231,34 +220,35 @@ def is_set(sh: ShellState, word: str) -> bool:
 
 # --------------------------------------------------------------------------------------------------- [[ ... ]]
 
-Test = tuple[bool, Callable[[ShellState], Any]]
-"""(wait, function to a truth value)."""
+Test = Callable[[ShellState], "bool | Awaitable[bool]"]
+"""A compiled condition, which returns its truth value at once or an awaitable for it."""
 
 
 def compile_cond(node: Cond) -> Run:
-    wait, test = _expr(node.expr)
+    test = _expr(node.expr)
     line = node.line
-    if not wait:
 
-        def run(sh: ShellState) -> Any:
-            sh.line, sh.last_command = line, node
-            if sh.instrumented:
-                return drive(watched(sh))
-            try:
-                status = 0 if test(sh) else 1
-            except _Long as long:
-                return drive(settled(sh, long.finish()))
-            except RegexError:
-                status = 2
-            except OperandError as error:
-                status = sh.error(f"[[: {error}")
-            sh.status = status
-            sh.pipe_statuses = None
-            return status
-
-    async def settled(sh: ShellState, pending: Awaitable[bool]) -> int:
+    def run(sh: ShellState) -> Any:
+        sh.line, sh.last_command = line, node
+        if sh.instrumented:
+            return drive(watched(sh))
         try:
-            sh.status = 0 if await pending else 1
+            found = test(sh)
+        except RegexError:
+            status = 2
+        except OperandError as error:
+            status = sh.error(f"[[: {error}")
+        else:
+            if type(found) is not bool:
+                return drive(settled(sh, found))
+            status = 0 if found else 1
+        sh.status = status
+        sh.pipe_statuses = None
+        return status
+
+    async def settled(sh: ShellState, found: bool | Awaitable[bool]) -> int:
+        try:
+            sh.status = 0 if (found if isinstance(found, bool) else await found) else 1
         except RegexError:
             sh.status = 2
         except OperandError as error:
@@ -267,22 +257,16 @@ def compile_cond(node: Cond) -> Run:
         return sh.status
 
     async def watched(sh: ShellState) -> int:
-        sh.line, sh.last_command = line, node
-        if sh.instrumented and (ends := await sh.shell.before_compound(sh, node)) is not None:
+        if (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
-        try:
-            found = test(sh)
-            sh.status = 0 if (await found if wait else found) else 1
-        except _Long as long:
-            return await settled(sh, long.finish())
-        except RegexError:
-            sh.status = 2
-        except OperandError as error:
-            sh.status = sh.error(f"[[: {error}")
-        sh.pipe_statuses = None
-        return sh.status
+        return await settled(sh, _evaluated(sh, test))
 
-    return (lambda sh: drive(watched(sh))) if wait else run
+    return run
+
+
+async def _evaluated(sh: ShellState, test: Test) -> bool:
+    found = test(sh)
+    return found if isinstance(found, bool) else await found
 
 
 def _operand(sh: ShellState, text: str) -> int:
@@ -304,96 +288,74 @@ def _expr(node: CondExpr) -> Test:
     if isinstance(node, CondBinary):
         return _binary(node)
     with level as station:
-        wait, test = _nested(node)
-    return (wait, (apart if wait else roomy)(test)) if station else (wait, test)
+        test = _nested(node)
+    return _stationed(test) if station else test
+
+
+def _stationed(test: Test) -> Test:
+    """Return the same with a raised recursion limit; a test that waits goes on in a new task."""
+    awaited = apart(lambda found: found)
+
+    def run(sh: ShellState) -> bool | Awaitable[bool]:
+        with room:
+            found = test(sh)
+        return found if type(found) is bool else awaited(found)
+
+    return run
 
 
 def _nested(node: CondNot | CondAnd | CondOr) -> Test:
-    if isinstance(node, CondNot):
-        inner_node = node.expr
-        if isinstance(inner_node, CondUnary):
-            wait, inner = _unary(inner_node, "! ")
-        elif isinstance(inner_node, CondWord):
-            wait, inner = _map(texts.operand(inner_node.word), "! -n", bool)
-        elif isinstance(inner_node, CondBinary):
-            wait, inner = _binary(inner_node, "! ")
-        else:
-            wait, inner = _expr(inner_node)
+    if not isinstance(node, CondNot):
+        return _chain([_expr(item) for item in node.items], isinstance(node, CondAnd))
+    inner_node = node.expr
+    if isinstance(inner_node, CondUnary):
+        inner = _unary(inner_node, "! ")
+    elif isinstance(inner_node, CondWord):
+        inner = _map(texts.operand(inner_node.word), "! -n", bool)
+    elif isinstance(inner_node, CondBinary):
+        inner = _binary(inner_node, "! ")
+    else:
+        inner = _expr(inner_node)
 
-        async def negated(sh: ShellState) -> bool:
-            try:
-                return not await inner(sh)
-            except _Long as long:
-                return not await long.finish()
+    async def later(pending: Awaitable[bool]) -> bool:
+        return not await pending
 
-        async def opposite(long: _Long) -> bool:
-            return not await long.finish()
+    def negated(sh: ShellState) -> bool | Awaitable[bool]:
+        found = inner(sh)
+        return not found if type(found) is bool else later(found)
 
-        def negative(sh: ShellState) -> bool:
-            try:
-                return not inner(sh)
-            except _Long as long:
-                raise _Long(partial(opposite, long)) from None
-
-        return (True, negated) if wait else (False, negative)
-    return _chain([_expr(item) for item in node.items], isinstance(node, CondAnd))
+    return negated
 
 
 def _chain(tests: list[Test], conjunction: bool) -> Test:
-    if len(tests) <= _ROW and not any(wait for wait, _ in tests):
-        runs = [run for _, run in tests]
-
-        def all_of(sh: ShellState) -> bool:
-            try:
-                for run in runs:  # noqa: SIM110 - tests nest, and `all` would call them by way of the thread's stack
-                    if not run(sh):
-                        return False
-                return True
-            except _Long as long:
-                raise _Long(partial(others, sh, long, runs.index(run) + 1)) from None
-
-        def any_of(sh: ShellState) -> bool:
-            try:
-                for run in runs:  # noqa: SIM110
-                    if run(sh):
-                        return True
-                return False
-            except _Long as long:
-                raise _Long(partial(others, sh, long, runs.index(run) + 1)) from None
-
-        async def others(sh: ShellState, long: _Long, place: int) -> bool:
-            """The tests from one on, after one that takes its time."""
-            found = await long.finish()
-            for run in runs[place:]:
-                if found is not conjunction:
-                    break
-                try:
-                    found = run(sh)
-                except _Long as longer:
-                    found = await longer.finish()
-            return found
-
-        return False, all_of if conjunction else any_of
-
-    async def waiting(sh: ShellState) -> bool:
-        for place, (wait, run) in enumerate(tests, 1):
-            if not place % _ROW:
+    async def rest(sh: ShellState, pending: Awaitable[bool], number: int) -> bool:
+        if await pending is not conjunction:
+            return not conjunction
+        for place in range(number, len(tests)):
+            if not place % BATCH:
                 await sh.budget.yield_turn()
-            try:
-                found = run(sh)
-                if wait:
-                    found = await found
-            except _Long as long:
-                found = await long.finish()
-            if bool(found) is not conjunction:
+            if await _evaluated(sh, tests[place]) is not conjunction:
                 return not conjunction
         return conjunction
 
-    return True, waiting
+    if len(tests) > BATCH:
+        return lambda sh: rest(sh, _evaluated(sh, tests[0]), 1)
 
+    def all_of(sh: ShellState) -> bool | Awaitable[bool]:
+        for test in tests:
+            found = test(sh)
+            if found is not True:
+                return False if found is False else rest(sh, found, tests.index(test) + 1)
+        return True
 
-_ROW: Final = 64
-"""Tests in a row after which others may want to run."""
+    def any_of(sh: ShellState) -> bool | Awaitable[bool]:
+        for test in tests:
+            found = test(sh)
+            if found is not False:
+                return True if found is True else rest(sh, found, tests.index(test) + 1)
+        return False
+
+    return all_of if conjunction else any_of
 
 
 def _trace(sh: ShellState, *words: str) -> None:
@@ -402,77 +364,53 @@ def _trace(sh: ShellState, *words: str) -> None:
     trace(sh, ["[[", *words, "]]"], raw=True)
 
 
-def _shown(value: str) -> str:
+def _traced_word(value: str) -> str:
     return value if value else "''"
 
 
 def _map(text: texts.Text, op: str, change: Callable[[str], bool]) -> Test:
-    """A test of whether there is any text."""
+    """Compile a test of one operand."""
     inner = text.run
-    if not text.wait:
-        parts = text.parts or inner
+    if text.wait:
 
-        def run(sh: ShellState) -> bool:
-            value = parts(sh)
-            if isinstance(value, Parts):
-                # All that is asked of what is very long is whether it is there.
-                value = whole(value) if sh.xtrace or isinstance(value, Deferred) else "x"[: length(value)]
+        async def waiting(sh: ShellState) -> bool:
+            value = await inner(sh)
             if sh.xtrace:
-                _trace(sh, op, _shown(value))
+                _trace(sh, op, _traced_word(value))
             return change(value)
 
-        return False, run
+        return waiting
 
-    async def waiting(sh: ShellState) -> bool:
-        value = await inner(sh)
+    def run(sh: ShellState) -> bool:
+        value = inner(sh)
         if sh.xtrace:
-            _trace(sh, op, _shown(value))
+            _trace(sh, op, _traced_word(value))
         return change(value)
 
-    return True, waiting
+    return run
 
 
 def _unary(node: CondUnary, sign: str = "") -> Test:
     text, op = texts.operand(node.word), node.op
-    inner = text.run
-    if op in FILE_TESTS:
-
-        async def on_file(sh: ShellState) -> bool:
-            value = await inner(sh) if text.wait else inner(sh)
-            if sh.xtrace:
-                _trace(sh, sign + op, _shown(value))
-            return await file_test(sh, op, value)
-
-        return True, on_file
     if op == "-n":
         return _map(text, sign + op, bool)
     if op == "-z":
         return _map(text, sign + op, lambda value: not value)
-
-    def test(sh: ShellState, value: str) -> bool:
-        if sh.xtrace:
-            _trace(sh, sign + op, _shown(value))
-        return plain_unary(sh, op, value)
-
-    async def later(sh: ShellState, value: str | Parts) -> bool:
-        found = await put_together(sh, value) if isinstance(value, Parts) else value
-        return await offload(sh.budget, partial(test, sh, found)) if len(found) > LARGE else test(sh, found)
-
-    if not text.wait:
-        parts = text.parts or inner
-
-        def run(sh: ShellState) -> bool:
-            value = parts(sh)
-            if isinstance(value, Parts) or len(value) > LARGE:
-                raise _Long(partial(later, sh, value))
-            return test(sh, value)
-
-        return False, run
+    inner = text.run
 
     async def waiting(sh: ShellState) -> bool:
-        return await later(sh, await inner(sh))
+        value = await inner(sh) if text.wait else inner(sh)
+        if sh.xtrace:
+            _trace(sh, sign + op, _traced_word(value))
+        return await file_test(sh, op, value) if op in FILE_TESTS else plain_unary(sh, op, value)
 
-    return True, waiting
+    def run(sh: ShellState) -> bool:
+        value = inner(sh)
+        if sh.xtrace:
+            _trace(sh, sign + op, _traced_word(value))
+        return plain_unary(sh, op, value)
+
+    return waiting if text.wait or op in FILE_TESTS else run
 
 
 def _binary(node: CondBinary, sign: str = "") -> Test:
@@ -498,15 +436,7 @@ def _binary(node: CondBinary, sign: str = "") -> Test:
         return _pair(sign, op, left, right, lambda sh, a, b: a < b)
     if op == ">":
         return _pair(sign, op, left, right, lambda sh, a, b: a > b)
-
-    async def files(sh: ShellState) -> bool:
-        a = await left.run(sh) if left.wait else left.run(sh)
-        b = await right.run(sh) if right.wait else right.run(sh)
-        if sh.xtrace:
-            _trace(sh, sign + _shown(a), op, _shown(b))
-        return await compare_files(sh, op, a, b)
-
-    return True, files
+    return _pair(sign, op, left, right, lambda sh, a, b: compare_files(sh, op, a, b))
 
 
 def _pair(
@@ -514,93 +444,63 @@ def _pair(
     op: str,
     left: texts.Text,
     right: texts.Text,
-    test: Callable[[ShellState, str, str], bool],
+    test: Callable[[ShellState, str, str], bool | Awaitable[bool]],
     traced: texts.Text | None = None,
 ) -> Test:
-    """`traced`: the right side as a trace shows it, where that differs."""
+    """Compile a test of two operands. `traced`: the right side as a trace shows it, where that differs."""
     first, second = left.run, right.run
     if traced is None or traced.wait:
         traced = None
 
-    def compared(sh: ShellState, a: str, b: str) -> bool:
-        if sh.xtrace:
-            _trace(sh, sign + _shown(a), op, _shown(b if traced is None else traced.run(sh)))
-        return test(sh, a, b)
-
-    async def waiting(sh: ShellState) -> bool:
-        a = await first(sh) if left.wait else first(sh) if left.parts is None else await ready(sh, left)
-        b = await second(sh) if right.wait else second(sh) if right.parts is None else await ready(sh, right)
-        return compared(sh, a, b)
+    def trace(sh: ShellState, a: str, b: str) -> None:
+        _trace(sh, sign + _traced_word(a), op, _traced_word(b if traced is None else traced.run(sh)))
 
     if left.wait or right.wait:
-        return True, waiting
-    if left.parts is not None or right.parts is not None:
-        some, others = left.parts or first, right.parts or second
 
-        def parted(sh: ShellState) -> bool:
-            a, b = some(sh), others(sh)
-            if type(a) is str and type(b) is str:
-                return test(sh, a, b) if not sh.xtrace else compared(sh, a, b)
-            raise _Long(partial(made, sh, a, b))
+        async def waiting(sh: ShellState) -> bool:
+            a, b = await ready(sh, left), await ready(sh, right)
+            if sh.xtrace:
+                trace(sh, a, b)
+            found = test(sh, a, b)
+            return found if isinstance(found, bool) else await found
 
-        async def made(sh: ShellState, a: str | Parts, b: str | Parts) -> bool:
-            """The same with operands that are yet to be put together."""
-            left = a if isinstance(a, str) else await put_together(sh, a)
-            right = b if isinstance(b, str) else await put_together(sh, b)
-            try:
-                return compared(sh, left, right)
-            except _Long as long:
-                return await long.finish()
+        return waiting
 
-        return False, parted
-
-    def run(sh: ShellState) -> bool:
+    def run(sh: ShellState) -> bool | Awaitable[bool]:
         a, b = first(sh), second(sh)
         if sh.xtrace:
-            _trace(sh, sign + _shown(a), op, _shown(b if traced is None else traced.run(sh)))
+            trace(sh, a, b)
         return test(sh, a, b)
 
-    return False, run
+    return run
 
 
 _BACK_REFERENCE: Final = re.compile(r"\\[1-9]").search
-"""What makes a regular expression run on an engine that can take its time even on a short text."""
+"""Find what makes a regular expression run on an engine that may be slow even on a short text."""
 
 
 def _pattern_test(node: CondBinary, wanted: bool, sign: str) -> Test:
     left, right = texts.operand(node.left), texts.pattern(node.right)
     traced = texts.text(node.right, quote=lambda quoted: "".join(["\\" + char for char in quoted]))
+
+    def equal(sh: ShellState, value: str, other: str) -> bool:
+        if "nocasematch" in sh.shopts:
+            return (lower(value) == lower(other)) is wanted
+        return (value == other) is wanted
+
     if node.right.parts and all(isinstance(part, DoubleQuoted) for part in node.right.parts):
-
-        def equal(sh: ShellState, value: str, other: str) -> bool:
-            if len(value) > LARGE and value is not other:
-                raise _Long(partial(offload, sh.budget, partial(compared, "nocasematch" in sh.shopts, value, other)))
-            if "nocasematch" in sh.shopts:
-                return (lower(value) == lower(other)) is wanted
-            return (value == other) is wanted
-
-        def compared(nocase: bool, value: str, other: str) -> bool:
-            return text_pattern(lower(other) if nocase else other).matches(lower(value) if nocase else value) is wanted
-
         return _pair(sign, node.op, left, texts.operand(node.right), equal, traced)
     if right.const is not None and not any(c in right.const for c in "*?[\\("):
-        fixed = right.const
-
-        def same(sh: ShellState, value: str, pattern: str) -> bool:
-            if "nocasematch" in sh.shopts:
-                return (lower(value) == lower(fixed)) is wanted
-            return (value == fixed) is wanted
-
-        return _pair(sign, node.op, left, right, same, traced)
+        return _pair(sign, node.op, left, right, equal, traced)
 
     def matches(sh: ShellState, value: str, pattern: str) -> bool:
         if not value.isascii() and bytewise(sh):
             value, pattern = as_bytes(value), as_bytes(pattern)
         return compile_pattern(pattern, True, "nocasematch" in sh.shopts).matches(value) is wanted
 
-    def match(sh: ShellState, value: str, pattern: str) -> bool:
-        if long_match(pattern, len(value)):
-            raise _Long(partial(offload, sh.budget, partial(matches, sh, value, pattern)))
+    def match(sh: ShellState, value: str, pattern: str) -> bool | Awaitable[bool]:
+        if is_costly(pattern, len(value)):
+            return offload(sh.budget, partial(matches, sh, value, pattern))
         return matches(sh, value, pattern)
 
     return _pair(sign, node.op, left, right, match, traced)
@@ -609,32 +509,23 @@ def _pattern_test(node: CondBinary, wanted: bool, sign: str) -> Test:
 def _regex_test(left: texts.Text, right: texts.Text, sign: str) -> Test:
     async def run(sh: ShellState) -> bool:
         value, marked = await ready(sh, left), await ready(sh, right)
-        plain = compatibility(sh) < _QUOTED_SINCE if len(marked) > LARGE or "\0" in marked else False
-        pattern = (
-            await offload(sh.budget, partial(_unmarked, marked, plain))
-            if len(marked) > LARGE
-            else _unmarked(marked, plain)
-        )
+        if "\0" in marked and compatibility(sh) < _QUOTED_SINCE:
+            pattern = marked.replace("\0", "")
+        else:
+            pattern = regex_text(marked)
         if sh.xtrace:
-            _trace(sh, sign + _shown(value), "=~", _shown(pattern))
+            _trace(sh, sign + _traced_word(value), "=~", _traced_word(pattern))
         return await _regex_match(sh, value, pattern)
 
-    return True, run
+    return run
 
 
-def _unmarked(marked: str, plain: bool) -> str:
-    """The regular expression; where it is `plain`, quoted characters of it mean what others mean."""
-    return marked.replace("\0", "") if plain else regex_text(marked)
-
-
-_LONGEST_REGEX: Final = 1 << 22
-"""Characters from which on no regular expression is one: twice as long with marks, it need not be looked at."""
 _QUOTED_SINCE: Final = 32
 """The level of compatibility from which on quoted characters of a regular expression stand for themselves."""
 
 
 def _spans_in_long(matcher: Matcher, data: bytes) -> list[tuple[int, int]] | None:
-    """The spans of a match and its groups in a long text: where it is finds the engine that others can run beside."""
+    """Return the spans of a match and its groups in a long text, found by the engine that releases the GIL."""
     found = matcher.bulk(data).search(data, 0)
     if found is None:
         return None
@@ -661,15 +552,14 @@ async def _regex_match(sh: ShellState, value: str, pattern: str) -> bool:
             raise RegexError(str(error)) from None
         except patterns.MatchTimeout:
             raise sh.budget.exceeded("regex_seconds") from None
-        return None if spans is None else [decoded(data, b, a) if a >= 0 else "" for a, b in spans]
+        return None if spans is None else [decode(data[a:b]) if a >= 0 else "" for a, b in spans]
 
-    # The first one of all waits until there is an engine.
-    long = len(value) >= LARGE or len(pattern) > LONG_SCRIPT or "ramet.patterns.matcher" not in sys.modules
-    long = long or bool(_BACK_REFERENCE(pattern))
+    # The first import of the engine is offloaded too.
+    large = len(value) >= LARGE or len(pattern) > LONG_SCRIPT or "ramet.patterns.matcher" not in sys.modules
     try:
-        found = await offload(sh.budget, groups) if long else groups()
+        found = await offload(sh.budget, groups) if large or _BACK_REFERENCE(pattern) else groups()
     except RegexError as error:
-        if len(pattern) > LONG_SCRIPT:  # perhaps one that is too big for us alone
+        if len(pattern) > LONG_SCRIPT:  # perhaps too big for our engine alone
             sh.complain(f"[[: {error}")
         raise
     sh.variables.renew("BASH_REMATCH", found or ())

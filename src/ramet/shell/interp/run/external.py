@@ -1,14 +1,14 @@
-"""Programs: the command table, scripts in the tree, and `sh`/`bash` themselves."""
+"""Run programs: commands of the table, scripts in the tree, `sh` and `bash`."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE, SMALL
+from ramet.concurrency.offload import offload, offload_large
+from ramet.concurrency.sizes import BATCH
 from ramet.core import paths
 from ramet.core.errors import LimitExceeded, RametError, fail, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
@@ -20,8 +20,8 @@ from ramet.shell.expand import quote
 from ramet.shell.interp.process.descriptors import Description, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
 from ramet.shell.interp.process.groups import ProcessGroup
-from ramet.shell.interp.run.batches import plain, refused_patiently, rows
-from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.run.batches import rows
+from ramet.shell.interp.run.task_group import TaskGroup
 from ramet.shell.interp.run.traps import Leave, ignore_interrupts, permitted
 from ramet.shell.interp.state import function_table
 from ramet.shell.interp.state.frames import Killed
@@ -52,7 +52,7 @@ async def run_external(sh: ShellState, argv: list[str], called: str | None = Non
         if found is None:
             return await _not_found(sh, argv)
         return sh.error(f"{found}: Permission denied", 126)
-    if (refusal := await _too_long(sh, argv)) is not None:
+    if (refusal := _too_long(sh, argv)) is not None:
         return sh.error(f"{found.removeprefix(chr(0))}: {refusal}", 126)
     if found.startswith("\0"):
         return await _table(sh, name, argv)
@@ -79,17 +79,13 @@ async def _not_found(sh: ShellState, argv: list[str]) -> int:
 
         result: Any = call_function(sh, handler, ["command_not_found_handle", *argv])
         return int(result if type(result) is int else await result)
-    shown = _shown(argv[0]) if len(argv[0]) < SMALL else await offload(sh.budget, partial(_shown, argv[0]))
-    return await refused_patiently(sh, (shown, ": command not found"), 127)
-
-
-def _shown(name: str) -> str:
-    return quote.ansi(name) if quote.unprintable(name) else name
+    name = quote.ansi(argv[0]) if quote.unprintable(argv[0]) else argv[0]
+    return sh.error(f"{name}: command not found", 127)
 
 
 async def search(sh: ShellState, name: str) -> str | None:
     """Where PATH finds a name: a path in the tree, `\\0/usr/bin/name` for the command table, None for nowhere."""
-    if not name or len(name) > LARGE:
+    if not name:
         return None
     hit = sh.hashed.get(name)
     if hit is not None and "checkhash" in sh.shopts and not hit[0].startswith("\0"):
@@ -116,7 +112,7 @@ async def search_path(sh: ShellState, name: str, path: str, executable: bool = F
     unsure = getattr(sh.shell.commands, "unsure", None)
     slow = unsure is not None and unsure(name)
     table = await offload(sh.budget, partial(in_table, sh, name)) if slow else in_table(sh, name)
-    for directory in path.split(":") if len(path) < LARGE else _directories(path):
+    for directory in path.split(":"):
         if len(directory) > paths.TEXT_MAX:
             continue  # which names nothing
         folder = directory.rstrip("/") or ("/" if directory else ".")
@@ -137,45 +133,27 @@ async def search_path(sh: ShellState, name: str, path: str, executable: bool = F
     return unusable if executable else None
 
 
-def _directories(path: str) -> Iterator[str]:
-    """The parts of a very long PATH, without those that are too long to be names themselves."""
-    begin = 0
-    while begin <= len(path):
-        end = path.find(":", begin)
-        end = len(path) if end < 0 else end
-        if end - begin <= paths.TEXT_MAX:
-            yield path[begin:end]
-        begin = end + 1
-
-
 async def _by_path(sh: ShellState, argv: list[str], name: str) -> int:
     try:
         path = await runnable(sh, name)
     except OSError as error:
         status = 127 if error.errno == errno.ENOENT else 126
-        return await refused_patiently(sh, (name, f": {reason(error)}"), status)
-    if (refusal := await _too_long(sh, argv)) is not None:
+        return sh.error(f"{name}: {reason(error)}", status)
+    if (refusal := _too_long(sh, argv)) is not None:
         return sh.error(f"{name}: {refusal}", 126)
     if path is None:
         return await _table(sh, name[name.rfind("/") + 1 :], argv)
     return await _script_file(sh, path, name, argv)
 
 
-async def _too_long(sh: ShellState, argv: list[str]) -> str | None:
-    """What is said of arguments that no program is given; None where all of them fit."""
-    most = sh.budget.limits.argument_bytes
-    if len(argv) < SMALL:
-        fits = max(map(len, argv)) <= most
-    else:
-        fits = True
-        for words in rows(argv):
-            fits = fits and max(map(len, words)) <= most
-            await sh.budget.yield_turn()
+def _too_long(sh: ShellState, argv: list[str]) -> str | None:
+    """Return the error for an argument over the limit; None where all of them fit."""
+    fits = max(map(len, argv)) <= sh.budget.limits.argument_bytes
     return None if fits else f"{strerror(errno.E2BIG)}: {sh.budget.exceeded('argument_bytes')}"
 
 
 async def runnable(sh: ShellState, name: str) -> Path | None:
-    """The program that a path names, None for one of the table that is no file; an error says why it cannot be run."""
+    """Return the program that a path names, None for a command of the table; raise why it cannot be run."""
     try:
         path = sh.shell.fs.named(name, sh.cwd)
         stat = await sh.shell.fs.stat(path, follow=True)
@@ -196,20 +174,20 @@ async def runnable(sh: ShellState, name: str) -> Path | None:
     return path
 
 
-async def _script_file(sh: ShellState, path: Path, shown: str, argv: list[str], depth: int = 0) -> int:
+async def _script_file(sh: ShellState, path: Path, label: str, argv: list[str], depth: int = 0) -> int:
     """Run a file of the tree: the command that it stands for, by its `#!` line, else as a shell script."""
     try:
         data = await sh.shell.read_file(path)
     except OSError as error:
-        return sh.error(f"{shown}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
+        return sh.error(f"{label}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
     if data.startswith(PROGRAM) and in_table(sh, stands_for := paths.decode(data[len(PROGRAM) :].strip())):
         return await _table(sh, stands_for, argv)
     program, argument = _interpreter(data)
     if program:
-        return await _interpreted(sh, shown, program, argument, [shown, *argv[1:]], depth)
+        return await _interpreted(sh, label, program, argument, [label, *argv[1:]], depth)
     if b"\0" in data[:80]:
-        return sh.error(f"{shown}: cannot execute binary file: Exec format error", 126)
-    return await sh.shell.run_bash(sh, ["bash", shown, *argv[1:]])
+        return sh.error(f"{label}: cannot execute binary file: Exec format error", 126)
+    return await sh.shell.run_bash(sh, ["bash", label, *argv[1:]])
 
 
 def _interpreter(data: bytes) -> tuple[str, str]:
@@ -230,7 +208,7 @@ async def lacks_interpreter(sh: ShellState, path: Path) -> bool:
     return not await sh.shell.exists(sh.shell.fs.named(program, sh.cwd))
 
 
-async def _interpreted(sh: ShellState, shown: str, program: str, argument: str, operands: list[str], depth: int) -> int:
+async def _interpreted(sh: ShellState, label: str, program: str, argument: str, operands: list[str], depth: int) -> int:
     """Run a file by the program, and the one argument, that its first line names."""
     base = program[program.rfind("/") + 1 :]
     words = [argument] if argument else []
@@ -247,13 +225,13 @@ async def _interpreted(sh: ShellState, shown: str, program: str, argument: str, 
         if stat.is_dir or (stat.mode is not None and not stat.mode & 0o111):
             problem = "Permission denied"
     except FileNotFoundError:
-        return sh.error(f"{shown}: cannot execute: required file not found", 127)
+        return sh.error(f"{label}: cannot execute: required file not found", 127)
     except OSError as error:
         problem = reason(error)
     if depth >= _INTERPRETERS:
         problem = "Too many levels of symbolic links"
     if problem:
-        sh.err(f"{sh.error_name}: {shown}: {program}: bad interpreter: {problem}\n")
+        sh.err(f"{sh.error_name}: {label}: {program}: bad interpreter: {problem}\n")
         return 126
     return await _script_file(sh, path, program, [program, *words, *operands], depth + 1)
 
@@ -275,13 +253,10 @@ async def _table(sh: ShellState, name: str, argv: list[str]) -> int:
 
 
 async def _given(sh: ShellState, name: str) -> dict[str, str]:
-    """The environment of a program; a very large one is put together aside."""
+    """Return the environment of a program."""
     await function_table.ready_exported(sh)
     make = sh.environment if sh.program_environment else partial(_environment, sh, name)
-    return make() if len(sh.variables.attrs) < _MANY else await offload(sh.budget, make)
-
-
-_MANY: Final = 2000
+    return await offload_large(sh.budget, len(sh.variables.attrs), make, BATCH)
 
 
 def _environment(sh: ShellState, name: str) -> dict[str, str]:
@@ -306,7 +281,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
     stdin = sh.reader(0)
     stdin.budget = sh.budget
     proc = Proc(
-        argv=[str(word) for word in argv] if len(argv) < SMALL else await plain(sh, argv, 0),
+        argv=[str(word) for word in argv],
         fs=wrapped(shell.fs, sh.fds, argv),
         cwd=sh.cwd,
         env=await _given(sh, str(argv[0])),
@@ -322,7 +297,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
         services=shell.services_for(sh, None if group is None else group.signal),
     )
     try:
-        status = await (command(proc) if sh.group is None else sh.group.run(sh, _started(command, proc)))
+        status = await (command(proc) if sh.group is None else sh.group.run(sh, _call(command, proc)))
         stdout = proc.stdout
         if stdout.full and not (isinstance(stdout, PipeWriter) and stdout.broken):
             await stdout.drain()
@@ -358,7 +333,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
         return 70
 
 
-async def _started(command: Exec, proc: Proc) -> int:
+async def _call(command: Exec, proc: Proc) -> int:
     return await command(proc)
 
 
@@ -367,7 +342,7 @@ _REPLACED: Final = frozenset(("env", "nohup", "nice", "ionice", "setsid", "stdbu
 
 
 def _runner(sh: ShellState, parent: str, group: ProcessGroup | None) -> Any:
-    """`proc.run`: another command by this shell's lookup, in a shell of its own."""
+    """`proc.run`: run another command by this shell's lookup in a forked shell."""
 
     async def run(
         argv: Sequence[str],
@@ -403,7 +378,7 @@ def _runner(sh: ShellState, parent: str, group: ProcessGroup | None) -> Any:
                     child.traps[name] = ""
             process = sh.process
             if group is not None:
-                return await sh.task_group.steps(_in_its_crew(child, list(argv), parent))
+                return await sh.task_group.steps(_in_own_group(child, list(argv), parent))
             if process is None or not sh.single_command or process.session is not sh or parent not in _REPLACED:
                 return await child.task_group.steps(_run_child(child, list(argv), parent))
             child.single_command, process.session = True, child
@@ -448,12 +423,12 @@ async def _run_child(child: ShellState, argv: list[str], parent: str) -> int:
     name = argv[0] if argv else ""
     refusal = await _refusal(child, name)
     if refusal:
-        shown = name if parent == "xargs" else f"\u2018{name}\u2019"
+        label = name if parent == "xargs" else f"\u2018{name}\u2019"
         if parent in ("timeout", "nohup", "stdbuf"):
-            shown = f"failed to run command {shown}"
+            label = f"failed to run command {label}"
         elif parent in ("flock", "setsid"):
-            shown = f"failed to execute {name}"
-        child.err(f"{parent}: {shown}: {strerror(refusal)}\n")
+            label = f"failed to execute {name}"
+        child.err(f"{parent}: {label}: {strerror(refusal)}\n")
         if parent == "env" and refusal == errno.ENOENT and any(char.isspace() for char in name):
             child.err("env: use -[v]S to pass options in shebang lines\n")
         await release_all(child.fds)
@@ -467,14 +442,14 @@ async def _run_child(child: ShellState, argv: list[str], parent: str) -> int:
     return BySignal(number) if number else status
 
 
-async def _in_its_crew(child: ShellState, argv: list[str], parent: str) -> int:
+async def _in_own_group(child: ShellState, argv: list[str], parent: str) -> int:
     """The same for a program that may end what it has started: all of that then stops at once."""
-    crew = child.task_group = Crew()
+    tasks = child.task_group = TaskGroup()
     try:
-        status = crew.lead(_run_child(child, argv, parent))
+        status = tasks.lead(_run_child(child, argv, parent))
         return status if isinstance(status, int) else await status
     finally:
-        child.shell.detach_tasks(crew)
+        child.shell.detach_tasks(tasks)
 
 
 async def _refusal(sh: ShellState, name: str) -> int:

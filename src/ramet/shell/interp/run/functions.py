@@ -1,4 +1,4 @@
-"""Calling functions: their frame, their scope, and a way down that no depth of recursion can break."""
+"""Call functions: frame, scope, and recursion as deep as the limit allows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramet.core.limits import Cancelled, TimeUp
 from ramet.shell.expand.arith.numerals import is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Overflow, ShellError, Slip, TooLong
-from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, T, drive
+from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, Run, T, drive
 from ramet.shell.interp.run.traps import Leave, active, deliver, exit_within, run_trap
 from ramet.shell.interp.state.frames import Frame, FunctionDef
 from ramet.shell.interp.state.function_table import traced
@@ -18,11 +18,11 @@ from ramet.shell.interp.state.scopes import Scope
 from ramet.shell.interp.state.shell_state import ShellState
 
 HOP: Final = 40
-"""Levels that nest on one stack before the next one gets a task, and with it a stack, of its own."""
+"""Levels on one C stack; the next one gets a task, and with it a new stack."""
 
 
 async def hop(sh: ShellState, work: Callable[[], Coroutine[Any, Any, T]], forked: bool = False) -> T:
-    """Go on in a task of its own: however deep a script nests, no stack of ours does.
+    """Go on in a new task, so that the C stack stays shallow however deep a script nests.
 
     Where all of it is the work of a `forked` shell, nobody who is cancelled has to see it end.
     """
@@ -31,23 +31,59 @@ async def hop(sh: ShellState, work: Callable[[], Coroutine[Any, Any, T]], forked
     task: asyncio.Task[T] | None = None
     try:
         await sh.budget.yield_turn()
-        crew, current = sh.task_group, asyncio.current_task()
+        group, current = sh.task_group, asyncio.current_task()
         if forked:
-            return await crew.apart(work)
-        if current in crew.tasks:
-            task = asyncio.create_task(crew.member(work))
+            return await group.run_in_task(work)
+        if current in group.tasks:
+            task = asyncio.create_task(group.member(work))
             return await task
         task = asyncio.create_task(work())
-        return await (crew.wait_for(task) if crew.main in (None, current) else task)
+        return await (group.wait_for(task) if group.main in (None, current) else task)
     except GeneratorExit:
         if task is not None:
-            task.cancel()  # whoever waits for it gives up, where nothing may wait
+            task.cancel()  # the caller may not wait and gives up
         raise
     except (ShellError, asyncio.CancelledError) as error:
         # A traceback through thousands of levels costs more than the script.
         raise error.with_traceback(None) from None
     finally:
         sh.stack = stack
+
+
+_WEIGHT: Final = 5
+"""Calls of functions that the levels between two stations count for."""
+
+
+def stationed(run: Run) -> Run:
+    """Return a deeply nested command such that it goes on in a new task where the stack is deep."""
+
+    def enter(sh: ShellState) -> Result:
+        if sh.stack >= HOP:
+            return drive(hop(sh, lambda: _awaited(sh, run)))
+        sh.stack += _WEIGHT
+        try:
+            result = run(sh)
+        except BaseException:
+            sh.stack -= _WEIGHT
+            raise
+        if type(result) is not int:
+            return _unstacked(sh, result)  # type: ignore[arg-type]
+        sh.stack -= _WEIGHT
+        return result
+
+    return enter
+
+
+async def _unstacked(sh: ShellState, pending: Awaitable[int]) -> int:
+    try:
+        return await pending
+    finally:
+        sh.stack -= _WEIGHT
+
+
+async def _awaited(sh: ShellState, run: Run) -> int:
+    result: Any = run(sh)
+    return int(result if type(result) is int else await result)
 
 
 def call_function(sh: ShellState, function: FunctionDef, argv: list[str], scoped: bool = False) -> Result:

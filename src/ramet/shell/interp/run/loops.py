@@ -1,4 +1,4 @@
-"""Loops. Each runs as one coroutine that suspends only when its body does or when the event loop wants a turn."""
+"""Compile loops: each runs as one coroutine that suspends when its body does or its time slice ends."""
 
 from __future__ import annotations
 
@@ -6,30 +6,25 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import BATCH
 from ramet.core.errors import reason
+from ramet.core.paths import decode
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.compile_depth import line_around
 from ramet.shell.expand.errors import Readonly, ShellError, Slip
-from ramet.shell.expand.long_text import decoded
-from ramet.shell.expand.values import is_heavy
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word import to_text as texts
-from ramet.shell.interp.run.batches import refused_patiently
+from ramet.shell.interp.run.current_line import current_line
 from ramet.shell.interp.run.maybe_async import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.state.messages import message_of
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
 
-_MANY: Final = 512
-"""Words of a loop that are not let go of all at once."""
-
 
 async def yield_turn(sh: ShellState) -> None:
-    """Count a turn where they are counted, and let others run."""
+    """Count a turn of a loop, and yield the event loop."""
     sh.budget.turn()
     await sh.budget.yield_turn()
 
@@ -83,8 +78,8 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
 def compile_for(node: For, body: Run) -> Run:
     name, line = node.name, node.line
     named = is_name(name)
-    around = line_around() or line
-    fields = words.words(node.words, patient=True) if node.words is not None else None
+    around = current_line() or line
+    fields = words.words(node.words) if node.words is not None else None
 
     async def loop(sh: ShellState) -> int:
         sh.line = line
@@ -161,8 +156,6 @@ def compile_for(node: For, body: Run) -> Run:
             raise
         finally:
             sh.loops -= 1
-            if len(items) > _MANY or is_heavy(items):
-                pass
             if len(sh.substitutions) > mark:
                 await sh.shell.end_substitutions(sh, mark)
         sh.status = status
@@ -192,30 +185,29 @@ _ONE: Final = Word((Literal("1"),))
 
 
 async def _before(sh: ShellState, expression: ArithCommand) -> tuple[int | None, str | None]:
-    """Traces and traps see each expression of `for ((...))` as a command of its own; also what a trace has shown, which
-    is expanded once."""
+    """Trace an expression of `for ((...))` and run DEBUG traps; return how they end it, and its text if expanded."""
     from ramet.shell.interp.run.traps import before_command
     from ramet.shell.interp.run.xtrace import trace
 
     sh.line, sh.last_command = expression.line, expression
-    shown = None
+    text = None
     expanded = texts.document(expression.body)
     if sh.xtrace or ("DEBUG" in sh.traps and expanded.const is None):
-        shown = await expanded.run(sh) if expanded.wait else expanded.run(sh)
-        expression = ArithCommand(Word((Literal(shown),)), (), expression.line)
+        text = await expanded.run(sh) if expanded.wait else expanded.run(sh)
+        expression = ArithCommand(Word((Literal(text),)), (), expression.line)
         sh.last_command = expression
-    if sh.xtrace and shown is not None:
-        trace(sh, [f"(( {shown} ))"], raw=True)
-    return await before_command(sh, expression), shown
+    if sh.xtrace and text is not None:
+        trace(sh, [f"(( {text} ))"], raw=True)
+    return await before_command(sh, expression), text
 
 
-def _evaluated(sh: ShellState, expression: tuple[bool, Any], shown: str | None) -> Any:
+def _evaluated(sh: ShellState, expression: tuple[bool, Any], text: str | None) -> Any:
     """The value of an expression, as something to await where it waits."""
-    if shown is None:
+    if text is None:
         return expression[1](sh)
     if not expression[0]:
-        return arith.evaluate(shown, sh.variables)
-    return _at_once(arith.evaluate(shown, sh.variables))
+        return arith.evaluate(text, sh.variables)
+    return _at_once(arith.evaluate(text, sh.variables))
 
 
 async def _at_once(value: int) -> int:
@@ -234,19 +226,19 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
     parts = [texts.number(word) if word.parts else None for word in (node.init, node.condition, node.step)]
     init, condition, step = parts
     line = node.line
-    shown = [ArithCommand(word if word.parts else _ONE, (), line) for word in (node.init, node.condition, node.step)]
+    commands = [ArithCommand(word if word.parts else _ONE, (), line) for word in (node.init, node.condition, node.step)]
 
     async def loop(sh: ShellState) -> int:
         status = 0
         budget = sh.budget
         clock, counted = budget.clock, budget.limits.loop_steps is not None
-        inside = False  # what fails in the body is no failure of the loop's own expressions
+        inside = False  # failures in the body are not those of the loop's expressions
         sh.line = line
         sh.loops += 1
         try:
             text: str | None = None
             if sh.instrumented:
-                ends, text = await _before(sh, shown[0])
+                ends, text = await _before(sh, commands[0])
                 if ends is not None:
                     return ends if ends < 256 or _beyond(sh, ends) else 0
             if init is not None:
@@ -256,7 +248,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
             while True:
                 text = None
                 if sh.instrumented:
-                    ends, text = await _before(sh, shown[1])
+                    ends, text = await _before(sh, commands[1])
                     if ends is not None and ends > 255:
                         if _beyond(sh, ends):
                             return ends
@@ -285,7 +277,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                         break
                 text = None
                 if sh.instrumented:
-                    ends, text = await _before(sh, shown[2])
+                    ends, text = await _before(sh, commands[2])
                     if ends is not None and ends > 255:
                         if _beyond(sh, ends):
                             return ends
@@ -301,7 +293,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
             if inside or not (isinstance(error, Readonly) or arith.own_failure(error)):
                 raise
             sh.line = line
-            await refused_patiently(sh, ("" if isinstance(error, Readonly) else "((: ", *message_of(error)))
+            sh.complain("".join(("" if isinstance(error, Readonly) else "((: ", *message_of(error))))
             status = 1
         finally:
             sh.loops -= 1
@@ -317,13 +309,9 @@ def _ended_by_posix(sh: ShellState, status: int) -> int:
     return sh.shell.leave(sh, 127 if alone else status)
 
 
-def _reply(line: bytes) -> str:
-    return decoded(line, len(line) - line.endswith(b"\n"))
-
-
 def compile_select(node: Select, body: Run) -> Run:
-    around = line_around() or node.line
-    fields = words.words(node.words, patient=True) if node.words is not None else None
+    around = current_line() or node.line
+    fields = words.words(node.words) if node.words is not None else None
 
     async def loop(sh: ShellState) -> int:
         sh.line, sh.last_command = node.line, node
@@ -348,9 +336,7 @@ def compile_select(node: Select, body: Run) -> Run:
         try:
             while True:
                 if show:
-                    large = len(items) >= _LONG_MENU or any(len(item) > LARGE for item in items)
-                    shown = await offload(sh.budget, partial(menu, sh, items)) if large else menu(sh, items)
-                    await sh.say(shown)
+                    await sh.say(await offload_large(sh.budget, len(items), partial(menu, sh, items), BATCH))
                 prompt = sh.variables.get("PS3")
                 await sh.say("#? " if prompt is None else prompt)
                 try:
@@ -362,7 +348,7 @@ def compile_select(node: Select, body: Run) -> Run:
                     sh.out(b"\n", "select")
                     status = 1
                     break
-                reply = _reply(data) if len(data) < LARGE else await offload(sh.budget, partial(_reply, data))
+                reply = decode(data.removesuffix(b"\n"))
                 sh.variables.set("REPLY", reply)
                 show = not reply or reply.isspace()
                 if show:
@@ -397,10 +383,6 @@ def compile_select(node: Select, body: Run) -> Run:
         return status
 
     return lambda sh: drive(loop(sh))
-
-
-_LONG_MENU: Final = 1000
-"""Words of a menu that is put together aside."""
 
 
 def menu(sh: ShellState, items: list[str]) -> str:

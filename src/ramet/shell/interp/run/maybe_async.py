@@ -1,4 +1,4 @@
-"""The bridge between what runs at once and what has to wait.
+"""`drive`: run coroutines synchronously until they first suspend.
 
 Everything the interpreter runs returns either an `int` (it is done) or an awaitable that gives one. `drive` starts
 a coroutine on the spot: when it never suspends, its result is there without the event loop having been asked.

@@ -1,17 +1,18 @@
-"""Simple commands without a name: assignments and redirections."""
+"""Compile simple commands without a name: assignments and redirections."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
 from typing import Final
 
+from ramet.concurrency.sizes import BATCH
 from ramet.shell.expand.word.pieces import Text
-from ramet.shell.interp.run.assign import Assign, put_patiently, set_item, word_of
+from ramet.shell.interp.run.assign import Assign, put, set_item, word_of
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.run.redirect import Plan, Undo, apply, restore
 from ramet.shell.interp.run.subshell import run_shell
 from ramet.shell.interp.run.traps import before_command
-from ramet.shell.interp.run.xtrace import trace_patiently, trace_value
+from ramet.shell.interp.run.xtrace import trace, trace_value
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import Simple
 from ramet.shell.syntax.printer import word_text
@@ -20,7 +21,7 @@ from ramet.shell.syntax.printer import word_text
 def assignments(node: Simple, assigns: list[Assign]) -> Run:
     line = node.line
     runs = [assign.run for assign in assigns]
-    if len(runs) <= ROW and not any(assign.wait for assign in assigns):
+    if len(runs) <= BATCH and not any(assign.wait for assign in assigns):
         first = runs[0] if len(runs) == 1 else None
 
         async def rest(sh: ShellState, place: int, pending: Awaitable[None]) -> int:
@@ -69,17 +70,13 @@ def assignments(node: Simple, assigns: list[Assign]) -> Run:
     return lambda sh: drive(waiting(sh))
 
 
-ROW: Final = 64
-"""Assignments of one command after which others may want to run."""
-
-
 async def perform(sh: ShellState, assigns: list[Assign]) -> None:
-    """Makes assignments in their order, and shows them where that is asked for."""
+    """Make assignments in their order, with a trace under `set -x`."""
     for place, assign in enumerate(assigns, 1):
         pending = traced_assignment(sh, assign) if sh.xtrace else assign.run(sh)
         if pending is not None:
             await pending
-        if not place % ROW:
+        if not place % BATCH:
             await sh.budget.yield_turn()
 
 
@@ -95,9 +92,9 @@ async def _watched_assignments(sh: ShellState, node: Simple, assigns: list[Assig
 
 
 async def traced_assignment(sh: ShellState, assign: Assign) -> None:
-    """Shows an assignment with its value expanded, then makes it."""
+    """Trace an assignment with its value expanded, then make it."""
     if assign.literal is not None:
-        await trace_patiently(sh, [assign.shown + assign.literal], raw=True)
+        trace(sh, [assign.trace_head + assign.literal], raw=True)
         pending = assign.run(sh)
         if pending is not None:
             await pending
@@ -106,24 +103,24 @@ async def traced_assignment(sh: ShellState, assign: Assign) -> None:
         await _traced_element(sh, assign, *assign.element)
         return
     word = await word_of(assign, sh)
-    await trace_value(sh, f"{word.name}{'+' if word.append else ''}=" if word.key is None else assign.shown, word.value)
-    await put_patiently(sh, word.name, word.value, word.append)
+    trace_value(sh, f"{word.name}{'+' if word.append else ''}=" if word.key is None else assign.trace_head, word.value)
+    put(sh, word.name, word.value, word.append)
 
 
 async def _traced_element(sh: ShellState, assign: Assign, key: Text, text: Text) -> None:
-    """The value of an element is expanded and shown before its subscript is."""
+    """Trace and make the assignment to an element, whose value is expanded before its subscript."""
     value = await text.run(sh) if text.wait else text.run(sh)
-    await trace_value(sh, assign.shown, value)
+    trace_value(sh, assign.trace_head, value)
     index = await key.run(sh) if key.wait else key.run(sh)
     node = assign.node
     set_item(sh, node.name, index, value, node.append, word_text(node.subscript) if node.subscript else "")
 
 
 def bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
-    """Redirections without a command: made, and undone at once; some of them in a process of their own."""
-    apart = any(plan.var is not None or (plan.fd == 0 and plan.op in _OF_INPUT) for plan in redirects)
-    # As a stage of a pipeline it is a process already, which does not wait for the other one.
-    left = any(plan.var is not None or (plan.fd == 0 and plan.op in ("<", "<>")) for plan in redirects)
+    """Compile redirections without a command: made and undone, some of them in a forked shell."""
+    forked = any(plan.var is not None or (plan.fd == 0 and plan.op in _OF_INPUT) for plan in redirects)
+    # A stage of a pipeline is a process already, which does not wait for the second one.
+    ignored = any(plan.var is not None or (plan.fd == 0 and plan.op in ("<", "<>")) for plan in redirects)
 
     async def made(sh: ShellState) -> int:
         undo: Undo = []
@@ -139,9 +136,9 @@ def bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) 
             return ends
         sh.substitution_status = None
         await perform(sh, assigns)
-        if apart:
+        if forked:
             status = await run_shell(sh.fork(borrow=True), lambda child: drive(made(child)))
-            sh.status = 0 if left and sh.stage_command is node else status
+            sh.status = 0 if ignored and sh.stage_command is node else status
         else:
             sh.status = await made(sh) or sh.substitution_status or 0
         sh.pipe_statuses = None

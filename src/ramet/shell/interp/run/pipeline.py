@@ -1,18 +1,16 @@
-"""Pipelines: stages that run concurrently through bounded pipes; `!`, `time`, `pipefail`, `lastpipe`."""
+"""Run pipelines: concurrent stages with bounded pipes; `!`, `time`, `pipefail`, `lastpipe`."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from functools import partial
-from itertools import chain
 from typing import Any, Final
 
-from ramet.concurrency.sizes import LARGE
 from ramet.core.streams import pipe
-from ramet.shell.expand.long_text import blocks, spanned
-from ramet.shell.interp.builtins import BUILTINS, PROMPT_BUILTINS
+from ramet.shell.interp.builtins import BUILTINS
+from ramet.shell.interp.fast.pipeline_stage import runs_inline
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
@@ -27,11 +25,11 @@ def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
     body: Run
     if len(stages) > 1:
         names = [_name(stage) for stage in node.stages]
-        prompt = [_is_prompt(stage) for stage in node.stages]
+        inline = [runs_inline(stage) for stage in node.stages]
         merge = node.merge or (False,) * len(stages)
 
         def several(sh: ShellState) -> Result:
-            return drive(_run(sh, stages, merge, prompt, names, node))
+            return drive(_run(sh, stages, merge, inline, names, node))
 
         body = several
         if isinstance(node.stages[-1], Subshell) and not node.negated:
@@ -68,14 +66,6 @@ def _twice_blamed(body: Run) -> Run:
     return lambda sh: drive(run(sh))
 
 
-def _is_prompt(stage: Any) -> bool:
-    """Whether a stage is a builtin that writes at once, so that it needs no task of its own."""
-    if not isinstance(stage, Simple) or stage.assigns or not stage.words:
-        return False
-    first = stage.words[0]
-    return isinstance(first, Word) and word_text(first) in PROMPT_BUILTINS
-
-
 def _name(stage: Any) -> str | None:
     """The command that a stage consists of, "" for a subshell, None for anything else."""
     if isinstance(stage, Subshell):
@@ -86,7 +76,7 @@ def _name(stage: Any) -> str | None:
 
 
 def _negated(body: Run, silent: bool) -> Run:
-    """`! body`; what is `silent` leaves no status of its own behind."""
+    """`! body`; a `silent` one leaves no PIPESTATUS."""
 
     async def waiting(sh: ShellState, pending: Awaitable[int], ignored: bool) -> int:
         result = await pending
@@ -119,7 +109,7 @@ async def _run(
     sh: ShellState,
     stages: list[Run],
     merge: tuple[bool, ...],
-    prompt: list[bool],
+    inline: list[bool],
     stage_names: list[str | None],
     node: Pipeline,
 ) -> int:
@@ -145,7 +135,7 @@ async def _run(
                     result = await before_command(sh, stage)
                     if result is not None and result > 255:
                         return result
-        return await _stages(sh, stages, merge, prompt, stage_names, node)
+        return await _stages(sh, stages, merge, inline, stage_names, node)
     finally:
         shell.forks -= count
 
@@ -154,7 +144,7 @@ async def _stages(
     sh: ShellState,
     stages: list[Run],
     merge: tuple[bool, ...],
-    prompt: list[bool],
+    inline: list[bool],
     stage_names: list[str | None],
     node: Pipeline,
 ) -> int:
@@ -169,7 +159,7 @@ async def _stages(
     try:
         for number, stage in enumerate(stages):
             ending = number == count - 1
-            if number and not number % _ROW:
+            if number and not number % _BATCH:
                 await sh.budget.yield_turn()
             if ending and lastpipe:
                 kept_stdin = sh.fds.get(0)
@@ -219,11 +209,13 @@ async def _stages(
                     await asyncio.sleep(0)
                 status = await run_shell(child, stage, counted=True)
                 tasks.append(status)
-            elif prompt[number]:
+            elif inline[number]:
                 started = drive(run_shell(child, stage, counted=True))
-                tasks.append(started if isinstance(started, int) else asyncio.create_task(_going_on(child, started)))
+                tasks.append(
+                    started if isinstance(started, int) else asyncio.create_task(_finish_stage(child, started))
+                )
             else:
-                task = asyncio.create_task(_started(sh.shell.start_queue.turn(), child, stage))
+                task = asyncio.create_task(_run_stage(sh.shell.start_queue.turn(), child, stage))
                 sh.task_group.tasks[task] = True
                 tasks.append(task)
         statuses = await _gather(tasks)
@@ -234,7 +226,7 @@ async def _stages(
         for number, child in enumerate(children):
             begun = tasks[number] if number < len(tasks) else 0
             if isinstance(begun, asyncio.Task) and not begun.done():
-                begun.add_done_callback(partial(_unbegun, child))
+                begun.add_done_callback(partial(_release_unstarted, child))
             else:
                 sh.shell.release_unstarted(child)
         raise
@@ -246,7 +238,7 @@ async def _stages(
         status = next((one for one in reversed(statuses) if one), 0)
     sh.status = status
     if status > 128 and (children[-1].death_signal or (sh.pipefail and any(child.death_signal for child in children))):
-        _tell(sh, node, children, statuses)
+        _report_deaths(sh, node, children, statuses)
     return status
 
 
@@ -259,11 +251,11 @@ async def _counted(sh: ShellState, node: Command, status: int) -> int:
     return result if isinstance(result, int) else await result
 
 
-_ROW: Final = 32
-"""Stages that are started before others may want to run."""
+_BATCH: Final = 32
+"""Stages that are started between two turns of the event loop."""
 
 
-def _tell(sh: ShellState, node: Pipeline, children: list[ShellState], statuses: list[int]) -> None:
+def _report_deaths(sh: ShellState, node: Pipeline, children: list[ShellState], statuses: list[int]) -> None:
     """What became of every stage of a pipeline that died of a signal."""
     number = sh.status - 128
     if number in signals.UNREPORTED or sh.in_substitution:
@@ -289,14 +281,14 @@ def is_program(sh: ShellState, name: str | None) -> bool:
     return name is not None and name not in sh.functions and name not in BUILTINS
 
 
-async def _started(turn: asyncio.Future[None] | None, child: ShellState, stage: Run) -> int:
+async def _run_stage(turn: asyncio.Future[None] | None, child: ShellState, stage: Run) -> int:
     """A stage, once it is its turn to start; cancelled before that, it never begins."""
     if turn is not None:
         await turn
     return await child.task_group.steps(run_shell(child, stage, counted=True), whole=True)
 
 
-async def _going_on(child: ShellState, pending: Awaitable[int]) -> int:
+async def _finish_stage(child: ShellState, pending: Awaitable[int]) -> int:
     return await child.task_group.steps(_await(pending), whole=True)
 
 
@@ -304,7 +296,7 @@ async def _await(pending: Awaitable[int]) -> int:
     return await pending
 
 
-def _unbegun(child: ShellState, task: asyncio.Task[int]) -> None:
+def _release_unstarted(child: ShellState, task: asyncio.Task[int]) -> None:
     """A stage that was left to end may never have begun."""
     child.shell.release_unstarted(child)
 
@@ -327,35 +319,31 @@ def _timed(body: Run, form: str) -> Run:
         if type(result) is not int:
             result = await result
         elapsed, used = time.perf_counter() - started, time.process_time() - processor
-        for text in blocks(times_text(sh, form, elapsed, used)):
-            sh.err(text)
-            await sh.budget.yield_turn()
+        sh.err(times_text(sh, form, elapsed, used))
         return int(result)
 
     return lambda sh: drive(run(sh))
 
 
-def times_text(sh: ShellState, form: str, elapsed: float, used: float) -> Iterable[str]:
-    """What `time` says, in pieces."""
+def times_text(sh: ShellState, form: str, elapsed: float, used: float) -> str:
+    """Return the report of `time`."""
     if form == "time -p":
-        return (f"real {elapsed:.2f}\nuser {used:.2f}\nsys 0.00\n",)
+        return f"real {elapsed:.2f}\nuser {used:.2f}\nsys 0.00\n"
     wanted = sh.variables.get("TIMEFORMAT")
     if wanted is None:
-        return (f"\nreal\t{_minutes(elapsed)}\nuser\t{_minutes(used)}\nsys\t{_minutes(0.0)}\n",)
-    if not wanted:
-        return ()
-    return _formatted(sh, wanted, elapsed, used)
+        return f"\nreal\t{_minutes(elapsed)}\nuser\t{_minutes(used)}\nsys\t{_minutes(0.0)}\n"
+    return _formatted(sh, wanted, elapsed, used) if wanted else ""
 
 
-def _formatted(sh: ShellState, wanted: str, elapsed: float, used: float) -> Iterable[str]:
-    """The same as TIMEFORMAT wants it."""
+def _formatted(sh: ShellState, wanted: str, elapsed: float, used: float) -> str:
+    """Format the report by TIMEFORMAT."""
     out: list[str] = []
     values = {"R": elapsed, "U": used, "S": 0.0}
     i = 0
     while i < len(wanted):
         at = wanted.find("%", i, len(wanted) - 1)
         if at < 0:
-            return chain(out, spanned(wanted, i, len(wanted), LARGE), ("\n",))
+            return "".join((*out, wanted[i:], "\n"))
         out.append(wanted[i:at])
         i = at + 1
         digits = 3
@@ -374,8 +362,8 @@ def _formatted(sh: ShellState, wanted: str, elapsed: float, used: float) -> Iter
             out.append("%")
         else:
             sh.complain(f"TIMEFORMAT: `{key}': invalid format character")
-            return ()
-    return (*out, "\n")
+            return ""
+    return "".join((*out, "\n"))
 
 
 def _minutes(seconds: float, digits: int = 3) -> str:

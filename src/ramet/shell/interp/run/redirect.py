@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import LARGE
 from ramet.core import paths
 from ramet.core.errors import fail, reason
@@ -20,13 +19,11 @@ from ramet.core.streams import BytesReader, Null, OpenDirectory
 from ramet.shell.expand.arith.numerals import is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Readonly, ShellError
-from ramet.shell.expand.long_text import Parts, made, slices
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.params import parameter
 from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.process.dev_fd import as_device
-from ramet.shell.interp.run.batches import refused_patiently, told
 from ramet.shell.interp.run.maybe_async import EXIT, Result
 from ramet.shell.interp.run.traps import exit_redirected, failed
 from ramet.shell.interp.state.scopes import split_subscript
@@ -59,7 +56,7 @@ class Plan(NamedTuple):
     var: str | None
     wait: bool
     target: Callable[[ShellState], Any]
-    shown: str
+    written: str
     explicit: bool
     private: int
     """Whether making it may change variables or end the shell, which a program's redirections do in its own process:
@@ -69,10 +66,7 @@ class Plan(NamedTuple):
 
 
 class RedirectError(Exception):
-    """A redirection that could not be made, with the parts of its message."""
-
-    def __str__(self) -> str:
-        return "".join(self.args)
+    """A redirection that cannot be made, with its message."""
 
 
 def compile_redirects(redirects: tuple[Redirect, ...]) -> list[Plan]:
@@ -89,19 +83,19 @@ def _compile(node: Redirect) -> Plan:
             fd,
             node.var,
             text.wait,
-            text.parts or text.run,
+            text.run,
             "",
             True,
             body is None and _private(node, node.here.body),
         )
     if node.op == "<<<":
-        text = texts.patient(texts.text(node.target, assign=True))
-        return Plan(node.op, fd, node.var, text.wait, text.parts or text.run, "", True, _private(node, node.target))
-    fields = words.words((node.target,), patient=True)
-    shown = word_text(node.target)
+        text = texts.text(node.target, assign=True)
+        return Plan(node.op, fd, node.var, text.wait, text.run, "", True, _private(node, node.target))
+    fields = words.words((node.target,))
+    written = word_text(node.target)
     private = _private(node, node.target)
     whole = None if all(isinstance(part, Literal) for part in node.target.parts) else texts.text(node.target)
-    return Plan(node.op, fd, node.var, fields.wait, fields.run, shown, node.fd is not None, private, whole)
+    return Plan(node.op, fd, node.var, fields.wait, fields.run, written, node.fd is not None, private, whole)
 
 
 _CHANGES = re.compile(r"\$\{(?:[^}]{0,1000}[=?]|[^}]{1001})|\$[(\[](?:[^)\]]{0,1000}(?:=|\+\+|--)|[^)\]]{1001})").search
@@ -132,32 +126,21 @@ def in_process(sh: ShellState, plans: list[Plan]) -> bool:
     return "failglob" in sh.shopts or any(plan.private >= least for plan in plans)
 
 
-_ROW = 16
-"""Redirections of one command after which others may want to run."""
+_BATCH = 16
+"""Redirections that are made between two turns of the event loop: each may open a file."""
 
 
 async def apply(sh: ShellState, plans: list[Plan], undo: Undo) -> bool:
     """Make all redirections; False after a complaint (the caller still has to undo what was made)."""
     for place, plan in enumerate(plans, 1):
-        if not place % _ROW:
+        if not place % _BATCH:
             await sh.budget.yield_turn()
         try:
             await _apply(sh, plan, undo)
         except RedirectError as error:
-            await refused_patiently(sh, error.args)
+            sh.complain(str(error))
             return False
     return True
-
-
-async def _document(sh: ShellState, text: str | Parts, end: str = "") -> Description:
-    """A text, and what ends it, as input; others run while a long one becomes bytes."""
-    if isinstance(text, str) and len(text) < LARGE:
-        return Description(BytesReader(paths.encode(text + end)))
-    parts: list[bytes] = []
-    for part in slices(await made(sh, text) if isinstance(text, Parts) else Parts((text,))):
-        parts.append(paths.encode(part))
-        await sh.budget.yield_turn()
-    return Description(BytesReader(*parts, paths.encode(end)))
 
 
 async def _apply(sh: ShellState, plan: Plan, undo: Undo) -> None:
@@ -176,16 +159,16 @@ async def _apply(sh: ShellState, plan: Plan, undo: Undo) -> None:
         sh.noglob = noglob
     if op in ("<<", "<<-"):
         sh.make_room("here-document")
-        _install(sh, plan, await _document(sh, found), undo)
+        _install(sh, plan, Description(BytesReader(paths.encode(found))), undo)
         return
     if op == "<<<":
         sh.make_room("here-document")
-        _install(sh, plan, await _document(sh, found, "\n"), undo)
+        _install(sh, plan, Description(BytesReader(paths.encode(found + "\n"))), undo)
         return
     if sh.has_globs:
         found = await sh.shell.globbed(sh, found)
     if len(found) != 1:
-        named = plan.var if plan.var is not None and op in ("<&", ">&") else plan.shown
+        named = plan.var if plan.var is not None and op in ("<&", ">&") else plan.written
         raise RedirectError(f"{named}: ambiguous redirect")
     word = str(found[0])
     if not word.endswith("-") or op not in ("<&", ">&"):
@@ -245,16 +228,16 @@ async def _duplicate(sh: ShellState, plan: Plan, word: str, undo: Undo) -> bool:
         return True
     source, move = word, word.endswith("-")
     if move:
-        source = word[:-1] if len(word) < LARGE else await offload(sh.budget, lambda: word[: len(word) - 1])
+        source = word[:-1]
     if not is_number(source):
         if plan.op == ">&" and fd == 1 and plan.var is None and not move:
             return False
-        raise RedirectError(source if plan.var is None else plan.var, ": ambiguous redirect")
+        raise RedirectError(f"{source if plan.var is None else plan.var}: ambiguous redirect")
     shared = sh.fds.get(int(source))
     if shared is None:
         if move and fd in sh.fds:
             sh.err(f"{sh.name}: redirection error: cannot duplicate fd: Bad file descriptor\n")
-        raise RedirectError(f"{plan.shown.removesuffix('-')}: Bad file descriptor")
+        raise RedirectError(f"{plan.written.removesuffix('-')}: Bad file descriptor")
     kept = plan.var is not None or fd in sh.fds
     _install(sh, plan, shared.share(), undo)
     if move and int(source) != fd:
@@ -276,7 +259,7 @@ async def open_file(sh: ShellState, word: str, op: str) -> Description:
     if word == "/dev/null":
         return Description(Null(), path=word)
     if len(word) > LARGE:
-        raise RedirectError(word, f": {reason(fail(errno.ENAMETOOLONG, word))}")
+        raise RedirectError(f"{word}: {reason(fail(errno.ENAMETOOLONG, word))}")
     if "//" in word or "/./" in word:
         device = str(paths.parse(word, sh.cwd))
         word = device if device.startswith(("/dev/", "/proc/")) else word
@@ -355,7 +338,7 @@ async def restore(sh: ShellState, undo: Undo) -> bool:
     """Undo redirections; False when closing something failed (after a complaint)."""
     good = True
     while undo:
-        if not len(undo) % _ROW:
+        if not len(undo) % _BATCH:
             await sh.budget.yield_turn_unchecked()
         fd, old = undo.pop()
         current = sh.fds.get(fd)
@@ -397,7 +380,7 @@ async def run_redirected(sh: ShellState, plans: list[Plan], run: Callable[[Shell
         if result == EXIT:
             await exit_redirected(sh)
     except (ShellError, ArithFailure) as error:
-        await told(sh, error)
+        sh.complain_once(error)
         raise
     except BaseException:
         if len(sh.substitutions) > mark:

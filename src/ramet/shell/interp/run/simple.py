@@ -1,6 +1,15 @@
-"""Simple commands: expansion, assignments, redirections, lookup, and the call itself.
+"""Compile simple commands: expansion, assignments, redirections, lookup, and the call.
 
-The usual case (a builtin or function, nothing to wait for, nothing interruptible) runs through one plain function.
+A simple command is compiled to the first of these ways that fits:
+
+1. Nothing is left of it (an empty alias): `_nothing_read`.
+2. It has no words, only assignments or redirections: `nameless.py`.
+3. Assignments stand before a quick builtin (`IFS= read -r x`): `fast/prefix_assign.py`.
+4. It has assignments or redirections, or expanding its words may wait: `_general`, the way that all others equal.
+5. It is `local name=value`: `fast/local.py`.
+6. It calls a function, builtin or program: `fast/call.py`.
+
+Ways 3, 5 and 6 go on in `_general` when they find anything unusual at run time. `RAMET_PLAIN=1` switches them off.
 """
 
 from __future__ import annotations
@@ -11,17 +20,15 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, Final
 
-from ramet.concurrency.offload import interruptible, offload
-from ramet.concurrency.sizes import LARGE
-from ramet.shell.expand.arith.numerals import among
+from ramet.concurrency.sizes import BATCH
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, ShellError
-from ramet.shell.expand.long_text import grown_patiently
 from ramet.shell.expand.values import EXPORT, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.builtins.lookup import SPECIAL
+from ramet.shell.interp.fast.call import compile_call
 from ramet.shell.interp.fast.local import compile_local
 from ramet.shell.interp.fast.prefix_assign import compile_prefixed
 from ramet.shell.interp.process.jobs import report_death
@@ -31,14 +38,13 @@ from ramet.shell.interp.run.assign import (
     compile_assign,
     compile_before_command,
     put,
-    put_patiently,
     word_of,
 )
-from ramet.shell.interp.run.batches import refused_patiently, told
+from ramet.shell.interp.run.builtin_status import ends_shell, last_argument
 from ramet.shell.interp.run.external import run_external
 from ramet.shell.interp.run.functions import call_function
 from ramet.shell.interp.run.maybe_async import EXIT, Result, Run, drive
-from ramet.shell.interp.run.nameless import ROW, assignments, bare_redirected, perform
+from ramet.shell.interp.run.nameless import assignments, bare_redirected, perform
 from ramet.shell.interp.run.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.run.subshell import run_shell
 from ramet.shell.interp.run.traps import announce, before_command, child_died, exit_redirected
@@ -65,8 +71,7 @@ def compile_simple(node: Simple) -> Run:
         return assignments(node, assigns)
     run = _with_words(node, assigns, redirects)
     arguments = node.words[1:]
-    looked_at = arguments if len(arguments) <= ROW else interruptible(arguments)
-    rest = tuple(word for word in looked_at if _keyword(word) is None)
+    rest = tuple(word for word in arguments if _keyword(word) is None)
     if len(rest) == len(arguments):
         return run
     found = [assignment for word in arguments if (assignment := _keyword(word)) is not None]
@@ -102,22 +107,24 @@ def _keyword(word: Word | Assignment) -> Assignment | None:
 def _with_words(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
     wait, expand = _arguments(node.words)
     if assigns and not wait:
-        prefixed = compile_prefixed(node, expand, partial(_prefixed, node, expand, assigns))
+        prefixed = compile_prefixed(node, expand, partial(_resumed, node, expand, assigns))
         if prefixed is not None:
             return prefixed
+    general: Run = lambda sh: drive(_general(sh, None, node, expand, wait, assigns, redirects))  # noqa: E731
     if wait or assigns or redirects:
-        return lambda sh: drive(_general(sh, None, node, expand, wait, assigns, redirects))
+        return general
+    slow = partial(_resumed, node, expand, [])
     if not any(isinstance(word, Assignment) and _braced(word) for word in node.words):
-        local = compile_local(node, lambda sh: _general(sh, None, node, expand, False, [], []))
+        local = compile_local(node, slow)
         if local is not None:
             return local
-    return _fast(node, expand)
+    return compile_call(node, expand, slow, partial(_program, node)) or general
 
 
-async def _prefixed(node: Simple, expand: Expand, assigns: list[Assign], sh: ShellState, argv: Any) -> int:
-    """A command with assignments before it whose words are there, take their time, or are still to be expanded."""
-    known = argv if argv is None or type(argv) is list else await argv
-    return await _general(sh, known, node, expand, False, assigns, [])
+async def _resumed(node: Simple, expand: Expand, assigns: list[Assign], sh: ShellState, argv: Any) -> int:
+    """Go on in the general way with words that are expanded (a list), an awaitable for them, or None."""
+    words = argv if argv is None or type(argv) is list else await argv
+    return await _general(sh, words, node, expand, False, assigns, [])
 
 
 def _nothing_read(sh: ShellState) -> Result:
@@ -130,7 +137,7 @@ def _braced(word: Assignment) -> bool:
 
 
 def _unbraced(word: Word | Assignment) -> Iterable[Word | Assignment]:
-    """`declare a=x{1,2}`: unlike an assignment of its own, an argument is subject to brace expansion."""
+    """`declare a=x{1,2}`: unlike a plain assignment, an argument is subject to brace expansion."""
     if isinstance(word, Word) or not isinstance(word.value, Word) or not _braced(word):
         return (word,)
     try:
@@ -151,13 +158,11 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
     if len(plain) < len(sources):
         sources = tuple(one for word in sources for one in _unbraced(word))
     if len(plain) == len(sources):
-        compiled = words.words(plain, patient=True)
+        compiled = words.words(plain)
         return compiled.wait, compiled.run
     keyed = any(_KEYED(word.parts[0].text) for word in plain if word.parts and isinstance(word.parts[0], Literal))
     plans: list[tuple[words.Words | None, Assign | None]] = [
-        (words.words((word,), patient=True), None)
-        if isinstance(word, Word)
-        else (None, compile_assign(word, keyed, argument=True))
+        (words.words((word,)), None) if isinstance(word, Word) else (None, compile_assign(word, keyed, argument=True))
         for word in sources
     ]
     waits = any((fields or assign).wait for fields, assign in plans if fields or assign)  # type: ignore[union-attr]
@@ -168,7 +173,7 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
             out += found if type(found) is list else (found,)
         for place in range(start, len(plans)):
             fields, assign = plans[place]
-            if place and not place % ROW:
+            if place and not place % BATCH:
                 await sh.budget.yield_turn()
             if fields is not None:
                 out += await words.fields_of(fields, sh)
@@ -176,13 +181,9 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
                 word = await word_of(assign, sh)
                 more = place + 1 < len(plans)
                 out.append(await _declared(sh, out, word) if more and word.items is not None else word)
-        if out[0] not in BUILTINS or out[0] in sh.functions or out[0] in sh.disabled:
-            for place, one in enumerate(out):
-                if isinstance(one, AssignWord) and one.is_long:
-                    out[place] = await offload(sh.budget, one.__str__)  # to others it is a word like any other
         return out
 
-    if not waits and len(plans) <= ROW:
+    if not waits and len(plans) <= BATCH:
 
         def run(sh: ShellState) -> Any:
             out: list[str] = []
@@ -214,13 +215,13 @@ async def _declared(sh: ShellState, before: list[str], word: AssignWord) -> str:
     builtin = before[0] if before else ""
     given = [one for one in before[1:] if not isinstance(one, AssignWord)]
     options = list(takewhile(lambda one: one[:1] in ("-", "+"), given))
-    if any(map(_KEYED, given[len(options) :])):  # behind a name it is no option, and yet arrays heed it
+    if any(map(_KEYED, given[len(options) :])):  # after a name it is not an option, and yet arrays obey it
         options.append("-A")
     usual = set("".join(options)) <= _USUAL and not (builtin == "local" and not sh.frames)
     if builtin not in (*_DECLARING, "local") or builtin in sh.functions or not usual:
         return word
     if sh.xtrace:
-        await trace_array(sh, word)
+        trace_array(sh, word)
     result = BUILTINS[builtin](sh, [builtin, *options, word])
     status = result if isinstance(result, int) else await result
     return word if status else word.name
@@ -237,121 +238,15 @@ _KEYED: Final = re.compile(r"-[a-zA-Z]*A").match
 # ------------------------------------------------------------------------------------------------ with a command
 
 
-_USAGE_ENDS: Final = frozenset(
-    ("break", "continue", "exec", "export", "readonly", "return", "set", "shift", "times", "trap", "unset")
-)
-"""Special builtins whose wrong usage, status 2, ends a shell in POSIX mode."""
-
-
-def _ends_shell(sh: ShellState, name: str, result: int) -> bool:
-    """Does the failure of a builtin end a shell in POSIX mode?"""
-    refused, sh.export_failed = sh.export_failed, False
-    if refused and name in ("export", "readonly"):
-        return True
-    return result == 2 and name in _USAGE_ENDS and not sh.errexit_ignored
-
-
-def _fast(node: Simple, expand: Callable[[ShellState], list[str]]) -> Run:
-    line = node.line
-    builtins = BUILTINS
-    if not _is_short_name(node.words[0]):
-        expand = _unless_long(expand)
-
-    def run(sh: ShellState) -> Result:
-        sh.line, sh.last_command = line, node
-        if sh.instrumented:
-            return drive(_general(sh, None, node, expand, False, [], []))
-        argv = expand(sh)
-        if type(argv) is not list:
-            return _later(sh, node, expand, argv)  # type: ignore[arg-type]
-        if sh.has_globs or not argv:
-            return drive(_general(sh, argv, node, expand, False, [], []))
-        name = argv[0]
-        function = sh.functions.get(name)
-        if function is not None and not (sh.posix and name in SPECIAL):
-            result = call_function(sh, function, argv)
-            if type(result) is not int:
-                return _called(sh, argv, result)  # type: ignore[arg-type]
-            sh.last_arg = argv[-1]
-            return result
-        builtin = builtins.get(name)
-        if builtin is None or name in sh.disabled:
-            return drive(_program(sh, argv, node))
-        result = builtin(sh, argv)
-        if type(result) is int:
-            sh.last_arg = argv[-1] if type(argv[-1]) is str else shown_argument(argv[-1])
-            sh.pipe_statuses = None
-            if result < 256:
-                sh.status = result
-                if result and sh.posix and _ends_shell(sh, name, result):
-                    return sh.shell.leave(sh, result)
-            return result
-        return _settle(sh, argv, result)  # type: ignore[arg-type]
-
-    return run
-
-
-def _is_short_name(word: Word | Assignment) -> bool:
-    first = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
-    return isinstance(first, Literal) and len(first.text) <= LARGE
-
-
-def _unless_long(expand: Callable[[ShellState], list[str]]) -> Callable[[ShellState], list[str]]:
-    """The same words; those of a command with a very long name, which takes its time to be looked up, for `_later`."""
-
-    async def ready(argv: list[str]) -> list[str]:
-        return argv
-
-    def run(sh: ShellState) -> Any:
-        argv = expand(sh)
-        return ready(argv) if type(argv) is list and argv and len(argv[0]) > LARGE else argv
-
-    return run
-
-
-async def _later(
-    sh: ShellState, node: Simple, expand: Callable[[ShellState], list[str]], pending: Awaitable[list[str]]
-) -> int:
-    """A command one of whose words takes its time."""
-    return await _general(sh, await pending, node, expand, False, [], [])
-
-
-def shown_argument(word: str) -> str:
-    """What `$_` becomes: an array assignment counts by its name."""
-    if isinstance(word, AssignWord):
-        if word.items is not None:
-            return word.name
-        if word.is_long:
-            return word  # whoever looks at it makes the text of it
-    return str(word)
-
-
-async def _called(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int:
-    result = await pending
-    sh.last_arg = argv[-1]
-    return result
-
-
-async def _settle(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int:
-    result = await pending
-    sh.last_arg = shown_argument(argv[-1])
-    sh.pipe_statuses = None
-    if result < 256:
-        sh.status = result
-        if result and sh.posix and _ends_shell(sh, argv[0], result):
-            return sh.shell.leave(sh, result)
-    return result
-
-
-async def _program(sh: ShellState, argv: list[str], node: Simple) -> int:
+async def _program(node: Simple, sh: ShellState, argv: list[str]) -> int:
     result = await _external(sh, argv)
     if sh.command_death or sh.jobs.jobs:
-        _tell(sh, node)
+        _report_deaths(sh, node)
     return result
 
 
-def _tell(sh: ShellState, node: Simple) -> None:
-    """What died while the command ran: its own shell, and jobs."""
+def _report_deaths(sh: ShellState, node: Simple) -> None:
+    """Report what a signal killed while the command ran: its own process, and jobs."""
     if sh.command_death:
         (number, pid), sh.command_death = sh.command_death, None
         report_death(sh, number, pid, command_text(node))
@@ -399,22 +294,16 @@ async def _general(
             result = await _with_assignments(sh, node, argv, assigns, redirects)
         else:
             result = await _watched(sh, node, argv, redirects, False)
-        if sh.command_death:
-            _tell(sh, node)
+        if sh.command_death or (sh.jobs.jobs and _is_program(sh, argv[0])):
+            _report_deaths(sh, node)
         return result
     except BaseException:
         if len(sh.substitutions) > mark:
             await sh.shell.end_substitutions(sh, mark, cancelled=True)
         raise
     finally:
-        if argv is not None and len(argv) > _VERY_MANY:
-            pass
         if len(sh.substitutions) > mark:
             await sh.shell.end_substitutions(sh, mark)
-
-
-_VERY_MANY: Final = 50_000
-"""Words of a command that are not let go of all at once."""
 
 
 async def _nothing(sh: ShellState, node: Simple, assigns: list[Assign], redirects: list[Plan]) -> int:
@@ -451,10 +340,10 @@ async def _with_assignments(
     sh.depth += 1
     try:
         for place, assign in enumerate(assigns):
-            if place and not place % ROW:
+            if place and not place % BATCH:
                 await sh.budget.yield_turn()
             if assign.node.subscript is not None:
-                sh.complain(f"`{assign.shown.rstrip('+=')}': not a valid identifier")
+                sh.complain(f"`{assign.trace_head.rstrip('+=')}': not a valid identifier")
                 continue
             try:
                 store.writable(assign.name)
@@ -463,7 +352,7 @@ async def _with_assignments(
                     raise Fatal(error.parts) from None
                 if sh.posix:
                     raise Discard(error.parts) from None
-                await refused_patiently(sh, error.parts)
+                sh.complain_once(error)
                 continue
             assign = assign.flat or assign
             store.save(assign.name)
@@ -482,8 +371,8 @@ async def _with_assignments(
                 await _as_text(sh, assign, target)
             elif assign.node.append and sh.xtrace:
                 word = await word_of(assign, sh)
-                await put_patiently(sh, word.name, word.value, True)
-                await trace_value(sh, f"{assign.name}=", store.get(target) or "")
+                put(sh, word.name, word.value, True)
+                trace_value(sh, f"{assign.name}=", store.get(target) or "")
             else:
                 await perform(sh, [assign])
             store.flag(target, EXPORT, 0 if lasting else TRANSFORM)
@@ -513,9 +402,9 @@ async def _as_text(sh: ShellState, assign: Assign, target: str) -> None:
     """An array, or what is computed, is a plain variable while a command runs that has an assignment to it."""
     word = await word_of(assign, sh)
     old = (sh.variables.get(target) or "") if word.append else ""
-    value = await grown_patiently(sh, (old, word.value)) if old and word.is_long else old + word.value
+    value = old + word.value
     if sh.xtrace:
-        await trace_value(sh, f"{assign.name}=", value)
+        trace_value(sh, f"{assign.name}=", value)
     sh.variables.values[target] = value
 
 
@@ -557,7 +446,7 @@ async def _watched(sh: ShellState, node: Simple, argv: list[str], redirects: lis
         if result == EXIT and not sh.errexit_ended:
             await exit_redirected(sh)
     except (ShellError, ArithFailure) as error:
-        await told(sh, error)
+        sh.complain_once(error)
         raise
     finally:
         if undo and not kept and not await restore(sh, undo) and result == 0:
@@ -604,8 +493,6 @@ async def _redirected(sh: ShellState, redirects: list[Plan], undo: Undo, scoped:
 async def invoke(sh: ShellState, argv: list[str], scoped: bool = False, functions: bool = True) -> int:
     """Run a command whose words are final: a function, a builtin, or a program."""
     name = argv[0]
-    if len(name) > LARGE and not among(name, sh.functions):
-        return await _external(sh, argv)
     if functions:
         function = sh.functions.get(name)
         if function is not None and not (sh.posix and name in SPECIAL):
@@ -621,7 +508,7 @@ async def invoke(sh: ShellState, argv: list[str], scoped: bool = False, function
     if builtin is None or name in sh.disabled:
         return await _external(sh, argv)
     result = await run_builtin(sh, builtin, argv)
-    if result and functions and sh.posix and _ends_shell(sh, name, result):
+    if result and functions and sh.posix and ends_shell(sh, name, result):
         return sh.shell.leave(sh, result)
     return int(result)
 
@@ -630,7 +517,7 @@ async def run_builtin(sh: ShellState, builtin: Builtin, argv: list[str]) -> int:
     result: Any = builtin(sh, argv)
     if type(result) is not int:
         result = await result
-    sh.last_arg = shown_argument(argv[-1])
+    sh.last_arg = last_argument(argv[-1])
     sh.pipe_statuses = None
     if result < 256:
         sh.status = result

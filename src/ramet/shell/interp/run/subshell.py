@@ -1,17 +1,17 @@
-"""Running a forked shell to its end: its errors, its EXIT trap, its descriptors; command and process substitution."""
+"""Run forked shells to their end; command and process substitution."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from functools import partial
 from itertools import chain, count
 from typing import Any, Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.core.errors import LimitExceeded, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import decode
@@ -19,14 +19,12 @@ from ramet.core.streams import Capture, pipe
 from ramet.shell.expand.arith.evaluate import Unbound
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Fatal, ShellError, Unforgiven
-from ramet.shell.expand.long_text import decoded_blocks, grown_patiently
 from ramet.shell.expand.pattern.tokens import PatternTooCostly
 from ramet.shell.expand.word.braces import TooManyWords
 from ramet.shell.interp.fast import substitution as in_place
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.descriptors import Description, release_all, release_some
 from ramet.shell.interp.process.process import Process
-from ramet.shell.interp.run.batches import told
 from ramet.shell.interp.run.functions import HOP, hop
 from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Run, drive
 from ramet.shell.interp.run.substitution_lines import relined
@@ -52,19 +50,12 @@ def report(sh: ShellState, error: Exception) -> int:
     if isinstance(error, Fatal | Unbound) or (sh.posix and isinstance(error, Unforgiven | ArithFailure)):
         # What ends a shell ends `bash -c` with 127, also the process that it makes for a simple command; any other
         # shell, and one with `set -e`, with 1.
-        apart: ShellState | None = sh
+        outer: ShellState | None = sh
         level = sh.sub_level
-        while apart is not None and apart.stage_command is not None:
-            level, apart = level - 1, apart.parent
+        while outer is not None and outer.stage_command is not None:
+            level, outer = level - 1, outer.parent
         return 127 if sh.origin == "environment" and not (level or sh.interactive or sh.errexit) else 1
     return error.status if isinstance(error, ShellError) else 1
-
-
-async def report_patiently(sh: ShellState, error: Exception) -> int:
-    """The same for who can wait."""
-    if not isinstance(error, RecursionError):
-        await told(sh, error)
-    return report(sh, error)
 
 
 def defect(sh: ShellState, error: Exception) -> int:
@@ -114,7 +105,7 @@ async def _run_shell(sh: ShellState, run: Run, more: int) -> int:
                 result = await result
             sh.status = settle(sh, result)
         except ERRORS as error:
-            sh.status = await report_patiently(sh, error)
+            sh.status = report(sh, error)
         except Leave as leave:
             sh.status = settle(sh, leave.result)
         over = bool(sh.sub_level)
@@ -147,7 +138,7 @@ async def _run_shell(sh: ShellState, run: Run, more: int) -> int:
             await end_substitutions(sh, 0, cancelled=True)
         signal = sh.process.killed if sh.process is not None and sh.process.session is sh else 0
         if isinstance(error, asyncio.CancelledError) and "EXIT" in sh.traps and signal in signals.TERMINATING:
-            await _last_words(sh)  # somebody ended it by a signal
+            await _last_words(sh)  # a signal ended it
         raise
     finally:
         shell.forks -= more
@@ -212,16 +203,15 @@ def _changes_reading(body: Script) -> bool:
 
 
 async def _read_again(sh: ShellState, body: Script, size: int) -> str | None:
-    """The same, aside where there is much to look at."""
-    return _with_aliases(sh, body) if size < LONG_SCRIPT else await offload(sh.budget, partial(_with_aliases, sh, body))
+    return await offload_large(sh.budget, size, partial(_with_aliases, sh, body), LONG_SCRIPT)
 
 
 async def command_text(sh: ShellState, node: CommandSub) -> str:
     """What a command substitution stands for."""
     body = node.body
     cat = False
-    lone = body is not None and _is_lone(body)
-    if lone and (prepared := in_place.prepared(sh, node)) is not None:
+    single = body is not None and _is_single(body)
+    if single and (prepared := in_place.prepared(sh, node)) is not None:
         return await _text_in_place(sh, *prepared)
     if body is None and node.source.lstrip().startswith("<"):
         try:
@@ -235,12 +225,12 @@ async def command_text(sh: ShellState, node: CommandSub) -> str:
         body = None
     else:
         if node.body is None:
-            lone = _is_lone(body)
-        if not lone:
+            single = _is_single(body)
+        if not single:
             body = relined(sh, body, node.size)
-        shown = _shown_file(body)
-        cat = lone and shown is not None
-        run = _runner(sh, body, shown) if node.size < LONG_SCRIPT else await _long_runner(sh, body, shown)
+        file_only = _file_only(body)
+        cat = single and file_only is not None
+        run = _runner(sh, body, file_only) if node.size < LONG_SCRIPT else await _long_runner(sh, body, file_only)
     child = sh.fork(borrow=True)
     shift_lines(sh, child, node.body, body)
     child.loops = sh.loops  # `break` leaves what it still takes for the body of a loop
@@ -254,7 +244,7 @@ async def command_text(sh: ShellState, node: CommandSub) -> str:
         child.set_option("errexit", False)
     child.trace_level += 1
     child.text_depth, child.in_substitution = 1, True
-    child.single_command = lone
+    child.single_command = single
     sh.status = sh.substitution_status = await run_shell(child, run)
     if output.refs > 0:
         await _last_writers(sh, output)
@@ -263,28 +253,26 @@ async def command_text(sh: ShellState, node: CommandSub) -> str:
     if child.death_signal == _INTERRUPT:
         send(sh, _INTERRUPT)  # who interrupts a substitution means the script
     if cat and sh.status and sh.errexit:
-        # bash reads the file without a shell of its own, so the failure counts here, whatever stands around it.
+        # bash reads the file without a subshell, so the failure counts here in any context.
         sh.flow_status = sh.status
         raise Leave(EXIT)
-    return await _captured_text(sh, capture)
+    return _captured_text(sh, capture)
 
 
 async def _text_in_place(sh: ShellState, plan: in_place.Plan, argv: list[str]) -> str:
-    """The same of what needs no shell of its own."""
+    """Return the text of a substitution that needs no subshell."""
     if sh.budget.check():
         await sh.budget.yield_turn()
     capture = Capture(sh.budget.limits.string_bytes, "string_bytes")
     try:
         status = await in_place.run(sh, plan, argv, capture)
     except ERRORS as error:
-        status = await report_patiently(sh, error)
+        status = report(sh, error)
     sh.status = sh.substitution_status = status
-    return await _captured_text(sh, capture)
+    return _captured_text(sh, capture)
 
 
-async def _captured_text(sh: ShellState, capture: Capture) -> str:
-    if len(capture) > LARGE:
-        return await _large_text(sh, capture.parts)
+def _captured_text(sh: ShellState, capture: Capture) -> str:
     data = capture.getvalue().rstrip(b"\n")
     if b"\0" in data:
         sh.complain("warning: command substitution: ignored null byte in input")
@@ -295,26 +283,26 @@ async def _captured_text(sh: ShellState, capture: Capture) -> str:
 _INTERRUPT: Final = signals.NUMBERS["INT"]
 
 
-def _runner(sh: ShellState, body: Script, shown: Simple | None) -> Run:
+def _runner(sh: ShellState, body: Script, file_only: Simple | None) -> Run:
     """What runs a substitution; `< file`, alone or on its last line, shows the file."""
-    if shown is None:
+    if file_only is None:
         return sh.shell.compiled(body)
     if len(body.statements) == 1:
-        return _cat(shown)
-    return _then_cat(sh.shell.compiled(Script(body.statements[:-1])), shown)
+        return _cat(file_only)
+    return _then_cat(sh.shell.compiled(Script(body.statements[:-1])), file_only)
 
 
-async def _long_runner(sh: ShellState, body: Script, shown: Simple | None) -> Run:
-    return await sh.shell.compiled_aside(sh, body) if shown is None else _runner(sh, body, shown)
+async def _long_runner(sh: ShellState, body: Script, file_only: Simple | None) -> Run:
+    return await sh.shell.compiled_aside(sh, body) if file_only is None else _runner(sh, body, file_only)
 
 
-def _is_lone(body: Script) -> bool:
+def _is_single(body: Script) -> bool:
     """Whether a substitution is one simple command."""
     return len(body.statements) == 1 and isinstance(body.statements[0].node, Simple)
 
 
-def _shown_file(body: Script) -> Simple | None:
-    """`< file` at the end of a substitution, where it stands on a line of its own."""
+def _file_only(body: Script) -> Simple | None:
+    """Return `< file` at the end of a substitution, if it is on a separate line."""
     last = body.statements[-1] if body.statements else None
     if (
         last is not None
@@ -346,7 +334,7 @@ def _then_cat(run: Run, last: Simple) -> Run:
 
 
 async def _last_writers(sh: ShellState, output: Description) -> None:
-    """A substitution ends when nobody can write to it any more: jobs that it left behind with its output may."""
+    """Wait for jobs that a substitution left behind with its output open."""
     while holders := [
         process.task
         for process in sh.shell.processes.values()
@@ -362,29 +350,6 @@ def shift_lines(sh: ShellState, child: ShellState, written: Script | None, body:
     elif body.statements:
         further = sh.line_now() - (body.statements[0].line if body is written else 1)
         child.line_shift = (further, len(child.frames)) if further else None
-
-
-async def _large_text(sh: ShellState, parts: list[bytes]) -> str:
-    """The same for much output, block by block; the text grows in place, which joining it at the end would copy."""
-    while parts and not (last := parts.pop().rstrip(b"\n")):
-        pass
-    parts.append(last)
-    return await grown_patiently(sh, decoded_blocks(_without_nul(sh, parts)))
-
-
-def _without_nul(sh: ShellState, parts: list[bytes]) -> Iterator[bytes]:
-    warned = False
-    for part in parts:
-        for start in range(0, len(part), _BLOCK):
-            block = part[start : start + _BLOCK]
-            if b"\0" in block:
-                if not warned:
-                    sh.complain("warning: command substitution: ignored null byte in input")
-                warned, block = True, block.replace(b"\0", b"")
-            yield block
-
-
-_BLOCK: Final = 1 << 20
 
 
 def _cat(simple: Simple) -> Run:
@@ -429,8 +394,8 @@ async def process_path(sh: ShellState, node: ProcessSub) -> str:
         run = sh.shell.text_runner(text)
     else:
         again = body = relined(sh, body, node.size)
-        shown = _shown_file(body)
-        run = _runner(sh, body, shown) if node.size < LONG_SCRIPT else await _long_runner(sh, body, shown)
+        file_only = _file_only(body)
+        run = _runner(sh, body, file_only) if node.size < LONG_SCRIPT else await _long_runner(sh, body, file_only)
     sh.make_room("process substitution")
     child = sh.jobs.fork_process(sh)
     reader, writer = pipe()
@@ -448,7 +413,7 @@ async def process_path(sh: ShellState, node: ProcessSub) -> str:
     process = sh.jobs.spawn(child, run_shell(child, run, counted=True))
     sh.background = process.pid
     sh.substitutions.append(Substitution(fd, process, node.direction == ">"))
-    await sh.budget.yield_turn()  # one command may have very many
+    await sh.budget.yield_turn()
     return f"/dev/fd/{fd}"
 
 

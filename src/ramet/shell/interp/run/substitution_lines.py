@@ -1,4 +1,4 @@
-"""The lines of substitutions as bash counts them: it prints what it has read, and reads that when it runs it."""
+"""Line numbers in substitutions as bash counts them: it prints the parsed text and parses that again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.lazy_simple import Unread
+from ramet.shell.syntax.lazy_simple import LazySimple
 from ramet.shell.syntax.nodes import If, Script, Simple, Statement, made_of
 from ramet.shell.syntax.printer import substitution_text
 
@@ -40,7 +40,7 @@ def _unfolded(tree: Any) -> Any:
     """The same tree with every `elif` as an `if` within `else`, which is how it is printed."""
     if isinstance(tree, tuple):
         return tuple(map(_unfolded, tree))
-    if not hasattr(type(tree), "_key") or type(tree) is Unread:
+    if not hasattr(type(tree), "_key") or type(tree) is LazySimple:
         return tree
     made = tree._kind(*(_unfolded(getattr(tree, name)) for name in tree._fields))
     if isinstance(made, If):

@@ -1,11 +1,10 @@
-"""`Crew`: the tasks that run the shells of one execution, except those of its jobs, each of which has its own crew.
+"""`TaskGroup`: cancel and end the tasks of one execution's shells; each job has another group.
 
-Rules that this file keeps:
-- When an execution is cancelled, its whole crew stops at once: from then on none of its tasks makes a further step of a
-  script, and none begins. Told one by the other from the top down, the last of thousands would go on meanwhile.
-- They end a few at a time, so that thousands of them fill no turn of the event loop.
-- Whoever is cancelled waits a moment for those that he started, and leaves the others to the crew. What comes next
-  in the same session waits until they are gone.
+- Cancelling an execution stops its whole group at once: no task makes a further step of a script, and none begins.
+  Passed on from parent to child, the cancellation would reach the last of thousands much later.
+- Tasks end a few at a time, so that thousands of them never fill a turn of the event loop.
+- A cancelled task waits briefly for its children; the group ends the rest. The next call in the same session waits
+  until they are gone.
 """
 
 from __future__ import annotations
@@ -24,50 +23,50 @@ _AT_ONCE: Final = 4
 _FEW: Final = 16
 """Tasks that are waited for in any case."""
 _MOMENT: Final = 0.01
-"""Seconds that an execution which was cancelled waits for a larger crew."""
+"""Seconds that a cancelled execution waits for a larger group."""
 
 
 def forget_end(task: asyncio.Task[Any]) -> None:
-    """Nobody asks how a task ended: what it ended with knows its frames, and these the task."""
+    """Drop the result of a task: its exception refers to frames, and these to the task."""
     with suppress(asyncio.CancelledError):
         task.exception()
 
 
-class Crew:
-    __slots__ = ("_patience", "_untold", "main", "stopped", "tasks")
+class TaskGroup:
+    __slots__ = ("_uncancelled", "_wait_until", "main", "stopped", "tasks")
 
     def __init__(self) -> None:
         self.main: asyncio.Task[Any] | None = None
-        """The task that the others were started by, once it has waited for something."""
+        """The task that started the others, once it has waited for something."""
         self.tasks: dict[asyncio.Task[Any], bool] = {}
-        """Those that run or are about to; whether one is nothing but a shell, which the crew ends itself."""
+        """Tasks that run or are about to; true for one that runs nothing but a shell, which the group ends itself."""
         self.stopped = False
-        self._patience: float | None = None
-        """When nobody waits any more for those that are left; None where they are few."""
-        self._untold: list[asyncio.Task[Any]] = []
+        self._wait_until: float | None = None
+        """When to stop waiting for the remaining tasks; None where they are few."""
+        self._uncancelled: list[asyncio.Task[Any]] = []
 
     def stop(self) -> None:
         if self.stopped:
             return
         self.stopped = True
         current = asyncio.current_task()
-        self._untold = [task for task, whole in self.tasks.items() if whole and task is not current]
-        self._untold.reverse()
-        self._patience = monotonic() + _MOMENT if len(self._untold) > _FEW else None
-        self._tell(asyncio.get_running_loop())
+        self._uncancelled = [task for task, whole in self.tasks.items() if whole and task is not current]
+        self._uncancelled.reverse()
+        self._wait_until = monotonic() + _MOMENT if len(self._uncancelled) > _FEW else None
+        self._cancel_some(asyncio.get_running_loop())
 
-    def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Ends some of those that have stopped."""
-        told = 0
-        while self._untold and told < _AT_ONCE:
-            told += self._untold.pop().cancel()
-        if self._untold:
-            loop.call_soon(self._tell, loop)
+    def _cancel_some(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Cancel some of the stopped tasks, the rest in later turns."""
+        cancelled = 0
+        while self._uncancelled and cancelled < _AT_ONCE:
+            cancelled += self._uncancelled.pop().cancel()
+        if self._uncancelled:
+            loop.call_soon(self._cancel_some, loop)
 
     def lead(self, work: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
-        """The result of the work that the execution consists of, or an awaitable for the rest of it.
+        """Run the main work of the execution: return its result, or an awaitable for the rest of it.
 
-        What cancels it stops the crew first.
+        A cancellation stops the group first.
         """
         try:
             waited_for = work.send(None)
@@ -88,7 +87,7 @@ class Crew:
                     raise
                 except BaseException as error:
                     if isinstance(error, asyncio.CancelledError) and self.main is not None and self.main.cancelling():
-                        self.stop()  # what was waited for may also have failed, or have been cancelled by itself
+                        self.stop()  # not when the awaited task itself was cancelled
                     failure = error
                 try:
                     waited_for = work.send(None) if failure is None else work.throw(failure)
@@ -96,13 +95,13 @@ class Crew:
                     return stop.value
                 failure = None
         finally:
-            failure = None  # it knows this frame
+            failure = None  # it refers to this frame
 
     @types.coroutine
     def steps(self, work: Coroutine[Any, Any, T], whole: bool = False) -> Generator[Any, Any, T]:
-        """The result of the work of one of its tasks, which is made no further step of once the crew has stopped.
+        """Run the work of one of the tasks, which makes no further step once the group has stopped.
 
-        Where it is the `whole` work of its task, the crew ends it; else whoever started the task does.
+        The group ends a task of which this is the `whole` work; the task that started it ends any other.
         """
         if self.stopped:
             work.close()
@@ -138,16 +137,16 @@ class Crew:
                     except BaseException as error:
                         failure = error
         except asyncio.CancelledError as error:
-            # Its traceback knows all that the shell had, and thousands of them are left to the collector.
+            # The traceback refers to all that the shell had, which would be left to the garbage collector.
             error.__traceback__ = error.__context__ = None
             raise
         finally:
-            failure = None  # it knows this frame
+            failure = None  # it refers to this frame
             if joins:
                 self.tasks.pop(task, None)
 
     async def wait_for(self, task: asyncio.Task[T]) -> T:
-        """The result of a task in which the main one goes on; a cancellation comes here before it gets there."""
+        """Return the result of a task in which the main one goes on; pass on a cancellation."""
         cancelled: asyncio.CancelledError | None = None
         while not task.done():
             try:
@@ -161,14 +160,14 @@ class Crew:
             raise cancelled
         return task.result()
 
-    async def apart(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of a shell that runs in a task of its own, and nothing else does in it."""
+    async def run_in_task(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a shell in a new task and return its result."""
         task = asyncio.create_task(self.member(work, whole=True))
         self.tasks[task] = True
         try:
             await asyncio.wait((task,))
         except GeneratorExit:
-            task.cancel()  # whoever waits for it gives up, where nothing may wait
+            task.cancel()  # the caller may not wait and gives up
             raise
         except BaseException:
             await self.end((task,))
@@ -176,19 +175,19 @@ class Crew:
         return task.result()
 
     async def member(self, work: Callable[[], Coroutine[Any, Any, T]], whole: bool = False) -> T:
-        """The work of one of its tasks; cancelled before its first step, it never begins."""
+        """Run the work of one of the tasks; cancelled before its first step, it never begins."""
         if self.stopped:
             raise asyncio.CancelledError
         return await self.steps(work(), whole)
 
     async def end(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
-        """Cancel tasks and wait until they have ended; of a large crew that has stopped, for a moment at most."""
+        """Cancel tasks and wait until they have ended, for a large group only briefly."""
         every = list(tasks)
         ending = [task for task in every if not task.done()]
         for task in ending:
             if not (self.stopped and self.tasks.get(task)):
                 task.cancel()
-        left = None if self._patience is None else self._patience - monotonic()
+        left = None if self._wait_until is None else self._wait_until - monotonic()
         try:
             if ending and (left is None or left > 0):
                 await asyncio.wait(ending, timeout=left)
@@ -205,6 +204,6 @@ class Crew:
         forget_end(task)
 
     async def gone(self) -> None:
-        """When all of them have ended."""
+        """Wait until all tasks have ended."""
         while going := [task for task in self.tasks if not task.done()]:
             await asyncio.wait(going)

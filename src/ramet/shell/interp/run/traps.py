@@ -1,26 +1,21 @@
-"""What happens around commands: traces, DEBUG, ERR, RETURN and EXIT traps, signals, the hook, `set -e`."""
+"""Traps, signals, traces, the command hook and `set -e` around commands."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ramet.shell.expand.arith.evaluate import Unbound
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Discard, Fatal, Overflow, TooLong
 from ramet.shell.interp.process import signals
-from ramet.shell.interp.run.bash_command import ready_command
-from ramet.shell.interp.run.batches import told
 from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, drive
 from ramet.shell.interp.state.frames import Killed
 from ramet.shell.interp.state.function_table import traced
 from ramet.shell.interp.state.shell_state import ShellState
 
-if TYPE_CHECKING:
-    pass
-
 
 def active(sh: ShellState, name: str, inherited: bool) -> bool:
-    """Whether a trap holds here: functions see DEBUG, ERR and RETURN only when told to inherit them."""
+    """Return whether a trap holds here: functions see DEBUG, ERR and RETURN only when they inherit them."""
     if name not in sh.traps:
         return False
     if inherited:
@@ -53,7 +48,6 @@ async def run_trap(sh: ShellState, name: str) -> int:
     outer, ran = sh.line_shift, sh.last_command
     if name != "DEBUG" and not sh.in_trap:
         sh.trap_command = ran
-    await ready_command(sh)
     if sh.depth > (deepest := sh.budget.limits.recursion):
         sh.budget.spend("recursion")
         raise Overflow(f"trap: maximum trap nesting level exceeded ({deepest})")
@@ -96,8 +90,8 @@ async def before_command(sh: ShellState, node: Any) -> int | None:
         result = await deliver(sh)
         if result:
             return result
-    told, sh.debug_trap_command = sh.debug_trap_command, None
-    if told is node:
+    announced, sh.debug_trap_command = sh.debug_trap_command, None
+    if announced is node:
         sh.trap_command = node
     elif "DEBUG" in sh.traps and not sh.in_debug_trap and active(sh, "DEBUG", sh.functrace):
         sh.in_debug_trap = True
@@ -119,7 +113,7 @@ async def announce(sh: ShellState, argv: list[str]) -> bool:
     if sh.xtrace:
         from ramet.shell.interp.run.xtrace import trace_command
 
-        await trace_command(sh, argv)
+        trace_command(sh, argv)
     if sh.shell.hook is None:
         return True
     from ramet.shell.interp.builtins import BUILTINS
@@ -180,8 +174,8 @@ async def deliver(sh: ShellState) -> int:
 
 
 def child_died(sh: ShellState, count: int = 1) -> None:
-    """So many processes of a shell have ended. The trap runs for those of the trap itself too, but not before another
-    one has ended: else it would never come to an end."""
+    """Note that `count` processes of a shell have ended. Those of the CHLD trap itself count only once another one has
+    ended: else the trap would never stop."""
     if not sh.traps.get("CHLD"):
         return
     if sh.in_chld_trap:
@@ -193,7 +187,7 @@ def child_died(sh: ShellState, count: int = 1) -> None:
 
 
 def interrupted(sh: ShellState) -> int:
-    """The signal that ends what waits for something, 0 for none: the end of a process is no reason to stop waiting."""
+    """Return the signal that interrupts a wait, 0 for none: SIGCHLD does not."""
     return next((number for number in sh.pending if number != signals.CHLD), 0)
 
 
@@ -263,7 +257,6 @@ async def _run_action(sh: ShellState, action: str) -> int:
     sh.line_shift = (sh.line_now(getattr(sh.trap_command, "line", 0) or line) - 1, len(sh.frames))
     if not sh.in_trap:
         sh.trap_command = ran
-    await ready_command(sh)
     sh.in_trap += 1
     sh.text_depth += 1
     sh.trace_level += 1
@@ -284,7 +277,6 @@ async def exit_trap(sh: ShellState) -> None:
     status = sh.exit_trap_status = sh.status
     sh.listed_traps["EXIT"] = action  # it still shows while it runs
     sh.trap_command = sh.last_command
-    await ready_command(sh)
     sh.in_trap += 1
     sh.line_shift = None
     sh.loops = sh.loops_left or sh.loops
@@ -295,7 +287,7 @@ async def exit_trap(sh: ShellState) -> None:
     except (Fatal, Unbound, Discard, ArithFailure) as error:
         if isinstance(error, Overflow | TooLong):
             raise  # what hit a limit of ours is not forgotten
-        await told(sh, error)  # it ends the trap: the shell ends as it was going to
+        sh.complain_once(error)  # it ends the trap: the shell ends as it was going to
         result = status
     finally:
         sh.in_trap -= 1

@@ -1,93 +1,50 @@
-"""`set -x`: the lines that show what runs. What is long becomes text offload, and is written in blocks."""
+"""`set -x`: write the trace lines of commands and assignments."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import partial
-from itertools import chain, islice
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
-from ramet.concurrency.offload import interruptible, offload
-from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import is_number
-from ramet.shell.expand.long_text import blocks, has_any
 from ramet.shell.interp.run.assign import AssignWord
 from ramet.shell.interp.state.shell_state import ShellState
 
 
-def trace(sh: ShellState, fields: list[str], raw: bool = False, prefix: str | None = None) -> None:
-    """A line of `set -x`."""
-    if prefix is None:
-        prefix = _prefix(sh)
-    _write(sh, f"{prefix}{' '.join(fields if raw else _quoted(sh, fields))}\n")
-
-
-async def trace_patiently(sh: ShellState, fields: list[str], raw: bool = False) -> None:
-    """The same where others may run meanwhile."""
+def trace(sh: ShellState, fields: list[str], raw: bool = False) -> None:
+    """Write a line of `set -x`; `raw` fields are quoted already."""
     prefix = _prefix(sh)
-    if _is_short(fields) and len(prefix) < LARGE:
-        trace(sh, fields, raw, prefix)
-        return
-    shown = (
-        [iter((field,)) for field in fields] if raw else await offload(sh.budget, lambda: _quoted_pieces(sh, fields))
-    )
-    await _write_pieces(sh, chain((prefix,), _spaced(shown), ("\n",)))
+    quoted = fields if raw else [quote.word(quote.as_locale(sh, str(field))) for field in fields]
+    _write(sh, f"{prefix}{' '.join(quoted)}\n")
 
 
-def _spaced(words: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Words, each in pieces, with a space between any two of them."""
-    for number, pieces in enumerate(words):
-        if number:
-            yield " "
-        yield from pieces
+def trace_value(sh: ShellState, head: str, value: str) -> None:
+    """Write the line of an assignment."""
+    trace(sh, [head + (quote.word(quote.as_locale(sh, value)) if value else "")], raw=True)
 
 
-async def _write_pieces(sh: ShellState, pieces: Iterable[str]) -> None:
-    for text in blocks(pieces):
-        _write(sh, text)
-        await sh.budget.yield_turn()
-
-
-async def trace_value(sh: ShellState, head: str, value: str) -> None:
-    """A line that shows an assignment."""
-    value = quote.as_locale(sh, value)
-    if len(value) < LARGE:
-        trace(sh, [head + (quote.word(value) if value else "")], raw=True)
-    else:
-        shown = await offload(sh.budget, lambda: quote.word_pieces(value))
-        await _write_pieces(sh, chain((_prefix(sh), head), shown, ("\n",)))
-
-
-async def trace_command(sh: ShellState, argv: list[str]) -> None:
-    """The trace of a command; a declaration shows its arrays as assignments of their own."""
-    shown: list[str] = []
-    for place, word in enumerate(argv, 1):
-        if not place % _ROW:
-            await sh.budget.yield_turn()
+def trace_command(sh: ShellState, argv: list[str]) -> None:
+    """Write the trace of a command; arrays among the arguments of a declaration get lines before it."""
+    words: list[str] = []
+    for word in argv:
         if isinstance(word, AssignWord) and word.items is not None:
-            await trace_array(sh, word)
-            shown.append(word.name)
-            continue
-        if isinstance(word, AssignWord) and word.is_long:
-            shown.append(await offload(sh.budget, word.__str__))
-            continue
-        shown.append(word)
-    await trace_patiently(sh, shown)
+            trace_array(sh, word)
+            words.append(word.name)
+        else:
+            words.append(word)
+    trace(sh, words)
     while argv and argv[0] in ("command", "builtin"):
         argv = argv[1:]
     if argv and argv[0] in ("export", "readonly"):
-        for place, (head, value) in enumerate(_marked(argv), 1):
-            if not place % _ROW:
-                await sh.budget.yield_turn()
-            await trace_value(sh, head, value)
+        for head, value in _assigned(argv):
+            trace_value(sh, head, value)
 
 
-def _marked(argv: list[str]) -> Iterator[tuple[str, str]]:
-    """The assignments among the words of `export` and `readonly`, which make them one by one, however they came
-    about."""
+def _assigned(argv: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the assignments among the words of `export` and `readonly`, which make them one by one."""
     options = True
     for word in islice(argv, 1, None):
         if isinstance(word, AssignWord):
@@ -107,40 +64,20 @@ def _marked(argv: list[str]) -> Iterator[tuple[str, str]]:
 _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+\+?=", re.ASCII).match
 
 
-async def trace_array(sh: ShellState, word: AssignWord) -> None:
-    """The trace of an array among the arguments of a declaration."""
-    inner = _items(word) if len(word.items or ()) < _ROW else await offload(sh.budget, partial(_items, word))
-    await trace_patiently(sh, [f"{word.name}{'+' if word.append else ''}=({inner})"], raw=True)
-
-
-_ROW: Final = 256
-"""Words that are looked at before others may want to run."""
-
-
-def _items(word: AssignWord) -> str:
-    return " ".join(
+def trace_array(sh: ShellState, word: AssignWord) -> None:
+    """Write the trace of an array among the arguments of a declaration."""
+    inner = " ".join(
         (f"[{quote.single(item.key)}]=" if item.key is not None else "") + quote.single(item.value)
         for item in word.items or ()
     )
-
-
-def _quoted(sh: ShellState, fields: list[str]) -> list[str]:
-    return [quote.word(quote.as_locale(sh, str(field))) for field in fields]
-
-
-def _quoted_pieces(sh: ShellState, fields: list[str]) -> list[Iterator[str]]:
-    return [quote.word_pieces(quote.as_locale(sh, str(field))) for field in interruptible(fields)]
-
-
-def _is_short(fields: list[str]) -> bool:
-    return len(fields) < _ROW and sum(map(len, fields)) < LARGE
+    trace(sh, [f"{word.name}{'+' if word.append else ''}=({inner})"], raw=True)
 
 
 def _prefix(sh: ShellState) -> str:
     prefix = sh.variables.get("PS4")
     if prefix is None:
         return ""
-    if has_any(prefix, "$`\\"):
+    if any(char in prefix for char in "$`\\"):
         status, sh.xtrace = sh.status, False
         try:
             prefix = sh.prompt(prefix)

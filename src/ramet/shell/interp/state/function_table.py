@@ -19,7 +19,7 @@ from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Function, Script
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.positions import put_lines
-from ramet.shell.syntax.printer import function_parts, function_value
+from ramet.shell.syntax.printer import function_text, function_value
 from ramet.shell.syntax.scanner import Options
 
 MARK: Final = "\1"
@@ -60,8 +60,8 @@ def attribute_line(sh: ShellState, name: str) -> str:
 async def definition(sh: ShellState, name: str) -> list[str]:
     """A function as it is shown, in parts."""
     node = sh.functions[name].node
-    parts = await offload_large(sh.budget, node.size, partial(function_parts, node, sh.posix), LONG_SCRIPT)
-    return [*parts, "\n"]
+    text = await offload_large(sh.budget, node.size, partial(function_text, node, sh.posix), LONG_SCRIPT)
+    return [text, "\n"]
 
 
 async def write_functions(sh: ShellState, names: Iterable[str], command: str) -> int:
@@ -116,6 +116,7 @@ async def adopt(sh: ShellState, given: Iterable[tuple[str, str]]) -> None:
     """Define the functions of an environment; skip values that are not exactly one definition."""
     for key, value in given:
         if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
+            await sh.budget.yield_turn()
             name = key[len(_PREFIX) : -len(_SUFFIX)]
             script = await offload_large(sh.budget, len(value), partial(_brought, name, value), LONG_SCRIPT)
             await sh.budget.yield_turn()

@@ -19,11 +19,11 @@ from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
 from ramet.shell.expand.word import to_text as texts
-from ramet.shell.expand.word.fields import DEFAULT_IFS, distinct
+from ramet.shell.expand.word.fields import DEFAULT_IFS
 from ramet.shell.history.entries import History
 from ramet.shell.interp.process.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.run.maybe_async import Result, drive
-from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.run.task_group import TaskGroup
 from ramet.shell.interp.state.frames import Frame, FunctionDef
 from ramet.shell.interp.state.messages import ShellOutput
 from ramet.shell.interp.state.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
@@ -50,7 +50,6 @@ class ShellState(ShellOutput):
         "arguments",
         "background",
         "background_ignored",
-        "bash_command_text",
         "budget",
         "command_death",
         "command_line",
@@ -111,7 +110,6 @@ class ShellState(ShellOutput):
         "origin",
         "params",
         "parent",
-        "parted",
         "pending",
         "pending_output",
         "pid",
@@ -215,7 +213,7 @@ class ShellState(ShellOutput):
         # -------------------------------------------------------------- the run
         self.background: int | None = None
         self.budget = Budget(shell.limits)
-        self.task_group = Crew()
+        self.task_group = TaskGroup()
         self.fds: Table = {}
         self.flow_n = 0
         self.flow_status = 0
@@ -241,7 +239,7 @@ class ShellState(ShellOutput):
         self.debug_status = 0
         """Status of the last DEBUG trap."""
         self.in_trap = self.deferred_chld = 0
-        self.join_star = self.parted = False
+        self.join_star = False
         """Whether an unquoted `$*` is one text where IFS is empty: in substitutions that are assigned."""
         self.pending_output: list[str] = []
         """Output of a builtin that is written before its next message."""
@@ -278,8 +276,6 @@ class ShellState(ShellOutput):
         self.trap_command: Any = None
         self.last_command: Any = None
         """The command that began last: what BASH_COMMAND names."""
-        self.bash_command_text: tuple[Any, str] | None = None
-        """A command and its text for BASH_COMMAND, where printing it is slow."""
         self.jobs: Jobs = shell.new_jobs()
         self._wire()
         install(self)
@@ -344,7 +340,7 @@ class ShellState(ShellOutput):
         twin.pending = []
         twin.debug_status = 0
         twin.pending_output = []
-        twin.debug_trap_command, twin.stage_command, twin.join_star, twin.parted = None, None, self.join_star, False
+        twin.debug_trap_command, twin.stage_command, twin.join_star = None, None, self.join_star
         twin.in_debug_trap = twin.err_trap_just_set = twin.in_chld_trap = twin.errexit_ended = False
         twin.in_err_trap = self.in_err_trap
         twin.text_depth = twin.redirected_calls = 0
@@ -362,7 +358,7 @@ class ShellState(ShellOutput):
         )
         twin.coprocs, twin.origin = {}, self.origin
         twin.ulimits = dict(self.ulimits)
-        twin.line_shift, twin.bash_command_text = self.line_shift, None
+        twin.line_shift = self.line_shift
         twin.trace_level, twin.trap_command, twin.last_command = self.trace_level, self.trap_command, self.last_command
         twin.trace_fd_invalid, twin.condition_open = self.trace_fd_invalid, self.condition_open
         twin.jobs = self.jobs.fork()
@@ -557,7 +553,7 @@ class ShellState(ShellOutput):
     @property
     def ifs(self) -> str:
         found = self.variables.get("IFS")
-        return DEFAULT_IFS if found is None else distinct(found)
+        return DEFAULT_IFS if found is None else found
 
     @property
     def pwd(self) -> str:

@@ -104,9 +104,9 @@ def _arguments(sh: ShellState) -> list[list[str]]:
 
 
 def _command(sh: ShellState) -> str:
-    from ramet.shell.interp.run.bash_command import command_shown
+    from ramet.shell.interp.run.bash_command import bash_command
 
-    return command_shown(sh)
+    return bash_command(sh)
 
 
 def _set_line(sh: ShellState, value: str) -> None:

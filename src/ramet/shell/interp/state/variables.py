@@ -34,8 +34,6 @@ from ramet.shell.expand.values import (
     is_unset,
     key_names,
 )
-from ramet.shell.expand.word.transform import lower, upper
-from ramet.shell.interp.run.append_assign import is_copied, longer, put_behind
 from ramet.shell.interp.state.scopes import (
     HIDDEN_GLOBAL,
     MISSING,
@@ -46,6 +44,7 @@ from ramet.shell.interp.state.scopes import (
     hidden_key,
     split_subscript,
 )
+from ramet.text.casing import lower, upper
 
 A = TypeVar("A", Indexed, Assoc)
 TRANSFORM: Final = INTEGER | LOWER | UPPER | CAPITAL
@@ -323,15 +322,8 @@ class Variables:
             if type(old) is str:
                 if not value.isascii():
                     old, value = at_seam(old, value)
-                if len(old) + len(value) > SMALL:
-                    if len(old) + len(value) > self.limit:
-                        raise LimitExceeded("string_bytes", self.limit)
-                    if is_copied(old, value):
-                        self.values[name] = longer(old, value)
-                        return
-                    self.values[name], old = old, None
-                    put_behind(self.values, name, value)
-                    return
+                if len(old) + len(value) > max(self.limit, SMALL):
+                    raise LimitExceeded("string_bytes", self.limit)
                 # Python makes a text longer in place as long as nothing else holds it.
                 self.values[name] = None
                 old += value
@@ -376,7 +368,7 @@ class Variables:
             return str(self.number(old or "0") + self.number(value))
         if len(old) + len(value) > self.limit:
             raise LimitExceeded("string_bytes", self.limit)
-        return longer(old, value) if value.isascii() else longer(*at_seam(old, value))
+        return old + value if value.isascii() else "".join(at_seam(old, value))
 
     def bind(self, name: str, target: str) -> None:
         """Point a name reference at something."""
