@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import accumulate, count, repeat
 from operator import add
 
-from ramet.concurrency.bigbytes import PIECE
 from ramet.patterns.count import occurrences
 from ramet.patterns.matcher import Matcher
 
@@ -75,7 +74,7 @@ def _numbered_spans(matcher: Matcher, block: bytes, number: int) -> Iterator[tup
 def _cut(matcher: Matcher, block: bytes) -> tuple[list[bytes], list[bytes]] | None:
     """What is ahead of each match of a plain text, and the match with the rest of its line; None where it is rare."""
     text = matcher.literal
-    if not text or b"\n" in text or len(block) > PIECE or occurrences(block, text, 0, _SAMPLE) < _OFTEN:
+    if not text or b"\n" in text or occurrences(block, text, 0, _SAMPLE) < _OFTEN:
         return None
     pieces = re.split(b"(" + re.escape(text) + b".*)\n", block)
     return pieces[::2], pieces[1::2]
