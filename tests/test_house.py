@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ NOUNS = {"casing", "quoting", "sorting", "listing", "testing", "feed", "shred", 
 """Module names that look like participles and are nouns or commands."""
 FAMILIES = {SRC / "commands"}
 """Packages whose folders each have their own languages: class names are unique per folder there."""
-THRESHOLD = re.compile(r"^_?(SMALL|LARGE|HUGE|MANY|BATCH|LONG|PIECE|WINDOW|SLICE)$")
+THRESHOLD = re.compile(r"SMALL|LARGE|HUGE|MANY|BATCH|LONG_(SCRIPT|PATTERN|NUMBER)")
+THREADED = re.compile(r"offload|in a thread", re.I)
+"""How the docstring of a threshold reads that decides what leaves the event loop."""
 BANNED = re.compile(
     r"\b(whoever|somebody|nobody|those who|takes? its time|in a moment|h[eo]lds? up|very many|some at a time)\b", re.I
 )
@@ -63,15 +66,25 @@ def test_class_names_are_unique_within_a_package() -> None:
     assert {package: names for package, names in twice.items() if names} == {}
 
 
-def test_size_thresholds_are_in_one_place() -> None:
-    found = []
-    for path in MODULES:
-        if path.relative_to(SRC) == Path("concurrency/sizes.py"):
+def constants(path: Path) -> Iterator[tuple[str, str]]:
+    """Names of the integer constants of a module, each with its docstring."""
+    body = ast.parse(path.read_text()).body
+    for node, after in zip_longest(body, body[1:]):
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+        if not targets or not re.fullmatch(r"[\d_ *<()+-]+", ast.unparse(getattr(node, "value", None) or ast.Pass())):
             continue
-        for node in ast.parse(path.read_text()).body:
-            targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
-            names = [target.id for target in targets if isinstance(target, ast.Name)]
-            found += [f"{path.relative_to(SRC)}: {name}" for name in names if THRESHOLD.match(name)]
+        said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+        yield from ((target.id, str(said)) for target in targets if isinstance(target, ast.Name))
+
+
+def test_size_thresholds_are_in_one_place() -> None:
+    found = [
+        f"{path.relative_to(SRC)}: {name}"
+        for path in MODULES
+        if path.parent != SRC / "concurrency"
+        for name, said in constants(path)
+        if THRESHOLD.fullmatch(name) or THREADED.search(said)
+    ]
     assert found == []
 
 

@@ -21,3 +21,7 @@ BATCH: Final = 1024
 """Items that a loop handles between two calls of `Budget.yield_turn()`."""
 LONG_SCRIPT: Final = 4096
 """Characters of a script from which on it is parsed and compiled in a thread: some 2 µs each."""
+LONG_PATTERN: Final = 10_000
+"""Bytes of a regular expression from which on compilation is offloaded."""
+LONG_NUMBER: Final = 150
+"""Digits of a number from which on a series (`bc -l`) is offloaded."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ramet.patterns.errors import MatchTimeout as MatchTimeout
     from ramet.patterns.errors import PatternError as PatternError
     from ramet.patterns.matcher import FIXED as FIXED
-    from ramet.patterns.matcher import LONG as LONG
     from ramet.patterns.matcher import PERL as PERL
     from ramet.patterns.matcher import RUST as RUST
     from ramet.patterns.matcher import Matcher as Matcher
@@ -37,7 +36,7 @@ _PLACES = {
     for part, names in {
         "emit": "Lines",
         "errors": "MatchTimeout PatternError",
-        "matcher": "FIXED LONG PERL RUST Matcher after_char compile compile_any",
+        "matcher": "FIXED PERL RUST Matcher after_char compile compile_any",
         "parse": "AWK EXPR GREP_BASIC GREP_EXTENDED GREP_SELECTING POSIX_BASIC POSIX_EXTENDED SED_BASIC SED_EXTENDED"
         " Dialect",
     }.items()

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ramet.concurrency.sizes import LONG_PATTERN
 from ramet.patterns import parse as dialects
 from ramet.patterns import perl, tree
 from ramet.patterns import size_limits as bounds
@@ -37,8 +38,6 @@ from ramet.patterns.re_safe import is_simple
 from ramet.patterns.tree import Node
 
 SECONDS = 10.0
-LONG = 10_000
-"""Bytes of patterns from which on compilation is offloaded; all engines are then compiled together."""
 _PART_MEMORY = 16 << 20
 """Bytes for one of many automata."""
 _WIDE = "\xe9".encode()
@@ -423,7 +422,7 @@ class _PerlMatcher(Matcher):
 
     def _make(self, ascii_only: bool) -> MatchEngine:
         prefix = "" if self._lines is Lines.TEXT else "(?m)"
-        if len(self._pattern) > LONG and not _GROUPING.search(self._pattern):
+        if len(self._pattern) > LONG_PATTERN and not _GROUPING.search(self._pattern):
             # What comes first is to be found first, so the options stay in their order.
             rows = groups(self._pattern.split("|"))
             if len(rows) > 1:
@@ -555,7 +554,7 @@ def compile(
     """The matcher of one pattern; PatternError when it is not valid."""
     if len(pattern) > _LARGEST and isinstance(dialect, Dialect):
         raise PatternError(TOO_BIG)  # before anybody reads all of it
-    make = _compile if len(pattern) <= LONG else _compile_long
+    make = _compile if len(pattern) <= LONG_PATTERN else _compile_long
     return make((pattern,), dialect, icase, lines, utf8, seconds, "")
 
 
@@ -575,7 +574,7 @@ def compile_any(
         if utf8 and not all(map(_is_utf8, wanted)):
             utf8 = False
         return _compile_many(_Again(wanted, dialect, icase, lines, utf8, seconds, whole))
-    make = _compile if sum(map(len, wanted)) <= LONG else _compile_long
+    make = _compile if sum(map(len, wanted)) <= LONG_PATTERN else _compile_long
     return make(wanted, dialect, icase, lines, utf8, seconds, whole)
 
 

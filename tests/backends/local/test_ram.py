@@ -133,7 +133,7 @@ _END = st.none()
 def test_blocks_behave_like_a_bytearray(
     writes: list[tuple[int | None, bytes]], size: int, sizes: tuple[int, int]
 ) -> None:
-    with patch.multiple(blocks_module, SMALL=sizes[0], BLOCK=sizes[1], ZEROS=bytes(sizes[1])):
+    with patch.multiple(blocks_module, FULL_TAIL=sizes[0], BLOCK=sizes[1], ZEROS=bytes(sizes[1])):
         blocks, model = Blocks(), bytearray()
         for where, data in writes:
             offset = len(model) if where is None else where

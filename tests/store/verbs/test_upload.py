@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ramet import Store
-from ramet.backends.local.ram import LARGE, RAMResource
+from ramet.backends.local.ram import KEEPER_BYTES, RAMResource
 from ramet.core.paths import parse
 from ramet.store.checkout.lazy_tree import LazyBlocks
 from ramet.workspace.stored.store import StoredWorkspace
@@ -40,7 +40,7 @@ def kept(ws: StoredWorkspace, path: str) -> bool:
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
 def test_what_is_absorbed_is_what_a_commit_would_have_written(tmp_path: Path, key: str | None) -> None:
-    data = content(3 * LARGE + 12345)
+    data = content(3 * KEEPER_BYTES + 12345)
 
     async def act() -> None:
         store = Store(str(tmp_path), key=key)
@@ -70,7 +70,7 @@ def test_what_is_absorbed_is_what_a_commit_would_have_written(tmp_path: Path, ke
 
 
 def test_what_breaks_off_leaves_the_old_content(tmp_path: Path) -> None:
-    data = content(2 * LARGE)
+    data = content(2 * KEEPER_BYTES)
 
     async def act() -> None:
         store = Store(str(tmp_path))
@@ -103,7 +103,7 @@ def test_content_that_is_looked_at_first_is_not_absorbed(tmp_path: Path) -> None
         store.create("w")
         async with store.open("w", scan="refuse") as ws:
             ws.stream_uploads()
-            await ws.fs.write(parse("/f"), pieces(content(LARGE + 1)))
+            await ws.fs.write(parse("/f"), pieces(content(KEEPER_BYTES + 1)))
             assert not kept(ws, "/f")
 
     asyncio.run(act())

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Final
 
 BLOCK: Final = 1024 * 1024
-SMALL: Final = 64 * 1024
+FULL_TAIL: Final = 64 * 1024
 ZEROS: Final = bytes(BLOCK)
 _ONE: Final = [0]
 """Where the block of a file begins that has one."""
@@ -39,7 +39,7 @@ class Blocks:
     def append(self, data: bytes) -> None:
         if not data:
             return
-        if len(data) >= SMALL or not self.size:
+        if len(data) >= FULL_TAIL or not self.size:
             self._settle()
             self._add(data, self.size)
         else:
@@ -47,7 +47,7 @@ class Blocks:
                 self._tail = []
             self._tail.append(data)
             self._tail_size += len(data)
-            if self._tail_size >= SMALL:
+            if self._tail_size >= FULL_TAIL:
                 self.size += len(data)
                 self._settle()
                 return
@@ -180,7 +180,7 @@ class Blocks:
         if tail is None:
             return
         start = self.size - self._tail_size
-        if self._blocks and len(self._blocks[-1]) < SMALL:
+        if self._blocks and len(self._blocks[-1]) < FULL_TAIL:
             last = self._blocks[-1]
             if isinstance(self._blocks, list):
                 self._blocks.pop()

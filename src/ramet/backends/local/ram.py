@@ -28,7 +28,7 @@ CAPS: Final = (
     | Cap.MODES | Cap.MTIMES | Cap.ATIMES | Cap.TRUNCATE | Cap.DIRS | Cap.VERSIONS | Cap.PRECONDITIONS | Cap.LOCAL
 )  # fmt: skip
 
-LARGE: Final = 4 * 1024 * 1024
+KEEPER_BYTES: Final = 4 * 1024 * 1024
 """Bytes from which on a content that arrives is given to the `keeper`."""
 
 
@@ -77,7 +77,7 @@ class RAMResource:
             async for block in data:
                 content.append(block)
                 self._check_quota(content.size)
-                if self.keeper is not None and content.size > LARGE and how is not How.LINK:
+                if self.keeper is not None and content.size > KEEPER_BYTES and how is not How.LINK:
                     content = await self.keeper(content, data)
                     self._check_quota(content.size)
         return self._store(path, content, how, at, if_version)

@@ -15,6 +15,7 @@ from typing import Any
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError, choose, flag, several, value
 from ramet.commands.framework.file_modes import mode_of
+from ramet.concurrency.sizes import LARGE
 from ramet.core import ops
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
@@ -217,13 +218,9 @@ def _stamp(proc: Proc, stat: Stat) -> tuple[int, int, int, int, int, int]:
     return (max(1980, when.year), when.month, when.day, when.hour, when.minute, when.second // 2 * 2)
 
 
-_LONG = 1 << 18
-"""Bytes from which on a member is streamed and compressed in a thread."""
-
-
 def _shrinks(data: bytes, level: int) -> bool:
     """Return whether compression shrinks the data, judged by its beginning."""
-    sample = data if len(data) < _LONG else data[: 1 << 16]
+    sample = data if len(data) < LARGE else data[: 1 << 16]
     return bool(level and data) and len(zlib.compress(sample, level)) - 6 < len(sample)
 
 
@@ -336,7 +333,7 @@ class _Zip:
             data = b""
             if stat.kind is Kind.LINK:
                 data = encode(stat.target or "")
-            elif (stat.size or 0) < _LONG:
+            elif (stat.size or 0) < LARGE:
                 data = await ops.read_bytes(proc.fs, path)
             info.compress_type = self.method(stored)
             info.internal_attr = int(_is_text(data))

@@ -20,7 +20,6 @@ T = TypeVar("T")
 
 PART = 32 * 1024
 """Bytes per read of commands that work on every line: the lines of one read take less than 20 ms."""
-LONG = HUGE
 HELD = 4096
 """Bytes of output that the C library buffers in the originals; their error messages overtake it."""
 

@@ -23,6 +23,7 @@ from ramet.commands.framework.command import (
 from ramet.commands.framework.file_modes import mode_of
 from ramet.commands.framework.human_dates import BadDate, parse_date
 from ramet.commands.framework.posix_regex import offload_long
+from ramet.concurrency.sizes import LONG_PATTERN
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
@@ -177,7 +178,7 @@ def _test(text: str, o: FdOptions) -> _Test:
     icase = o.case == "i" or (not o.case and text == text.lower())
     if o.glob and text:
         return lambda name: fnmatch(name, text, icase=icase, pathname=o.full_path)
-    if len(text) > patterns.LONG and not o.fixed:
+    if len(text) > LONG_PATTERN and not o.fixed:
         matcher = patterns.compile(encode(text), patterns.RUST, icase=icase)
         return lambda name: matcher.test(encode(name))
     # RE2 cannot hang, whatever the pattern.

@@ -11,7 +11,6 @@ import string
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, flag, help_text, optional, ordered, several, value
 from ramet.commands.framework.inputs import HELD, PART, is_unbuffered, is_utf8, leave, only_opens, slurp
 from ramet.commands.framework.posix_regex import offload_long
@@ -20,7 +19,7 @@ from ramet.commands.sed.machine import Need, SedMachine, SedOutput
 from ramet.commands.sed.program import Flavour, Instruction, Kind, ScriptError, ScriptSource
 from ramet.commands.sed.script import parse, place_behind
 from ramet.concurrency.offload import offload, offload_large
-from ramet.concurrency.sizes import HUGE
+from ramet.concurrency.sizes import HUGE, LONG_PATTERN
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -70,7 +69,7 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
     try:
         texts = [source.text for source in sources]
         program = await offload_long(proc, texts, partial(_parsed, tuple(sources), flavour))
-        heavy = sum(map(len, texts)) > patterns.LONG
+        heavy = sum(map(len, texts)) > LONG_PATTERN
         run = _SedRun(proc, o, program, quiet, operands, place_behind(sources), heavy)
         return await run.all()
     except ScriptError as error:

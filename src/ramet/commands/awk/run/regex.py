@@ -9,6 +9,7 @@ from collections.abc import Callable
 from ramet import patterns
 from ramet.commands.awk.syntax.tree import AwkError
 from ramet.concurrency.offload import checkpoint
+from ramet.concurrency.sizes import LONG_PATTERN
 from ramet.patterns import PatternError
 from ramet.patterns.emit import Coding, Engine, Lines, Target, emit
 from ramet.patterns.parse import AWK, Dialect, parse
@@ -34,7 +35,7 @@ class Rx:
         self._utf8 = utf8
         self.nullable = nullable(tree)
         self.plain = None if icase else literal(tree)
-        self.text = _text_pattern(tree, utf8) if not icase and len(source) <= patterns.LONG else None
+        self.text = _text_pattern(tree, utf8) if not icase and len(source) <= LONG_PATTERN else None
         """The pattern for `re` on str, if exact for all characters."""
 
     def test(self, text: str) -> bool:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
 
 from ramet.commands.math.bc.numbers import ZERO, BcNumber, Check, Spot, based_text, decimal_text
 from ramet.concurrency.offload import interrupt_check, offload
+from ramet.concurrency.sizes import LONG_NUMBER
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-
-_LONG: Final = 150
-"""Digits from which on a series is offloaded."""
 
 
 class BcQuit(Exception):
@@ -76,7 +73,7 @@ class BcMachine:
     async def beside(self, function: Callable[[BcNumber, int, Check], BcNumber], number: BcNumber) -> BcNumber:
         """Call a function of the math library; in a thread for many digits."""
         check, scale = interrupt_check(self.proc.budget), self.scale
-        if scale + number.digits.bit_length() < _LONG:
+        if scale + number.digits.bit_length() < LONG_NUMBER:
             return function(number, scale, check)
         return await offload(self.proc.budget, partial(function, number, scale, check))
 

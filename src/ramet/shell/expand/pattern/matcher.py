@@ -23,10 +23,10 @@ from ramet.shell.expand.pattern.tokens import (
     ACTIVE,
     ONE,
     STAR,
-    Group,
+    PatternGroup,
+    PatternStar,
     PatternTooCostly,
     Piece,
-    Star,
     Token,
     TokenReader,
     characters,
@@ -219,19 +219,19 @@ class _Positions:
                 return 0
             if token is STAR:
                 starts = self.all & ~((starts & -starts) - 1)
-            elif isinstance(token, Group):
+            elif isinstance(token, PatternGroup):
                 starts = self._group(token, starts)
             else:
                 starts = (starts & self.mask(token)) << 1
         return starts
 
-    def _alternatives(self, group: Group, starts: int) -> int:
+    def _alternatives(self, group: PatternGroup, starts: int) -> int:
         ends = 0
         for alternative in group.alternatives:
             ends |= self.ends(alternative, starts)
         return ends
 
-    def _group(self, group: Group, starts: int) -> int:
+    def _group(self, group: PatternGroup, starts: int) -> int:
         op = group.op
         if op == "@":
             return self._alternatives(group, starts)
@@ -249,7 +249,7 @@ class _Positions:
         if known is not None:
             return known  # repetitions of repetitions would ask again and again
         reached = starts if op == "*" else 0
-        if all(len(one) == 1 and not isinstance(one[0], Group | Star) for one in group.alternatives):
+        if all(len(one) == 1 and not isinstance(one[0], PatternGroup | PatternStar) for one in group.alternatives):
             return reached | self._run(group, starts)
         frontier = starts
         while frontier:
@@ -259,7 +259,7 @@ class _Positions:
         self.known[id(group), starts] = reached
         return reached
 
-    def _run(self, group: Group, starts: int) -> int:
+    def _run(self, group: PatternGroup, starts: int) -> int:
         """Where runs of single characters end: a carry goes through all of a run at once."""
         chars = 0
         for (token,) in group.alternatives:
@@ -275,7 +275,9 @@ class _Extended(Pattern):
 
     def __init__(self, tokens: list[Token], nocase: bool, deep: bool = False) -> None:
         first = tokens[0]
-        super().__init__(None, nocase, _dotted(tokens), first is STAR or (isinstance(first, Group) and first.op == "*"))
+        super().__init__(
+            None, nocase, _dotted(tokens), first is STAR or (isinstance(first, PatternGroup) and first.op == "*")
+        )
         self.forward = tokens
         self.backward = _reversed(tokens)
         self.deep = deep
@@ -316,7 +318,7 @@ def _bit(ends: int, longest: bool) -> int:
 
 def _reversed(tokens: Sequence[Token]) -> list[Token]:
     return [
-        Group(token.op, [_reversed(a) for a in token.alternatives]) if isinstance(token, Group) else token
+        PatternGroup(token.op, [_reversed(a) for a in token.alternatives]) if isinstance(token, PatternGroup) else token
         for token in reversed(tokens)
     ]
 
@@ -328,7 +330,7 @@ def _dotted(tokens: Sequence[Token]) -> bool:
         for first in rows.pop():
             if first == ".":
                 return True
-            if not isinstance(first, Group) or first.op == "!":
+            if not isinstance(first, PatternGroup) or first.op == "!":
                 break
             rows += first.alternatives
             if first.op not in "?*":
@@ -345,7 +347,7 @@ class _Run(_Extended):
     def __init__(self, tokens: list[Token], nocase: bool) -> None:
         super().__init__(tokens, nocase)
         group = tokens[0]
-        assert isinstance(group, Group)
+        assert isinstance(group, PatternGroup)
         self.least = 1 if group.op == "+" else 0
         units = [alternative[0] for alternative in group.alternatives]
         source = "|".join(map(one_regex, units)) if len(units) > 1 else one_regex(units[0])
@@ -477,13 +479,13 @@ def _parsed(pieces: Sequence[Piece], extglob: bool, nocase: bool, deep: bool) ->
     tokens = read[0][0]
     if not tokens:
         return TextPattern("")
-    if not any(isinstance(token, Group) for token in tokens):
+    if not any(isinstance(token, PatternGroup) for token in tokens):
         if not nocase and all(isinstance(token, str) for token in tokens):
             return TextPattern("".join(tokens))  # type: ignore[arg-type]
         return _Glob(tokens, nocase)
-    if len(tokens) == 1 and isinstance(group := tokens[0], Group):
+    if len(tokens) == 1 and isinstance(group := tokens[0], PatternGroup):
         units = group.alternatives
-        if group.op in "*+" and all(len(a) == 1 and not isinstance(a[0], Group | Star) for a in units):
+        if group.op in "*+" and all(len(a) == 1 and not isinstance(a[0], PatternGroup | PatternStar) for a in units):
             return _Run(tokens, nocase)
         if group.op == "@" and not nocase and all(all(isinstance(t, str) for t in a) for a in units):
             return _Choice("".join(a) for a in units)  # type: ignore[arg-type]

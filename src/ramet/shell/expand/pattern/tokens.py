@@ -73,7 +73,7 @@ class Set:
         return found
 
 
-class Group:
+class PatternGroup:
     """An extended group: ``op(alternative|...)``."""
 
     __slots__ = ("alternatives", "op")
@@ -83,7 +83,7 @@ class Group:
         self.alternatives = alternatives
 
 
-class Star:
+class PatternStar:
     __slots__ = ()
 
 
@@ -91,8 +91,8 @@ class One:
     __slots__ = ()
 
 
-STAR, ONE = Star(), One()
-Token = str | Set | Group | Star | One
+STAR, ONE = PatternStar(), One()
+Token = str | Set | PatternGroup | PatternStar | One
 """A str token is exactly one character."""
 
 _wide_cache: dict[str, str] = {}
@@ -193,7 +193,7 @@ class TokenReader:
             if self.extglob and c in _EXTENDED and pos + 1 < n and chars[pos + 1] == ("(", False):
                 group = self.tokens(pos + 2, nested + 1) if pos < self._last_parenthesis else None
                 if group is not None:
-                    current.append(Group(c, group[0]))
+                    current.append(PatternGroup(c, group[0]))
                     pos = group[1]
                     continue
                 if nested:

@@ -29,7 +29,7 @@ from ramet.shell.interp.run.functions import stationed
 from ramet.shell.interp.run.loops import compile_for, compile_for_arith, compile_select, compile_while
 from ramet.shell.interp.run.maybe_async import EXIT, Result, Run, drive
 from ramet.shell.interp.run.pipeline import compile_pipeline, is_program
-from ramet.shell.interp.run.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
+from ramet.shell.interp.run.redirect import RedirectPlan, Undo, apply, compile_redirects, keep, run_redirected
 from ramet.shell.interp.run.simple import compile_simple
 from ramet.shell.interp.run.subshell import high_fd, run_shell
 from ramet.shell.interp.run.task_group import TaskGroup
@@ -434,7 +434,7 @@ def _without_exit_trap(inner: Run) -> Run:
     return lambda sh: drive(run(sh))
 
 
-async def _inside(child: ShellState, plans: list[Plan], body: Run) -> int:
+async def _inside(child: ShellState, plans: list[RedirectPlan], body: Run) -> int:
     """The body of a subshell behind its redirections, which hold until it is gone: its last words go there too."""
     undo: Undo = []
     good = await apply(child, plans, undo)

@@ -9,7 +9,7 @@ from ramet.concurrency.sizes import BATCH
 from ramet.shell.expand.word.pieces import Text
 from ramet.shell.interp.run.assign import Assign, put, set_item, word_of
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
-from ramet.shell.interp.run.redirect import Plan, Undo, apply, restore
+from ramet.shell.interp.run.redirect import RedirectPlan, Undo, apply, restore
 from ramet.shell.interp.run.subshell import run_shell
 from ramet.shell.interp.run.traps import before_command
 from ramet.shell.interp.run.xtrace import trace, trace_value
@@ -116,7 +116,7 @@ async def _traced_element(sh: ShellState, assign: Assign, key: Text, text: Text)
     set_item(sh, node.name, index, value, node.append, word_text(node.subscript) if node.subscript else "")
 
 
-def bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
+def bare_redirected(node: Simple, assigns: list[Assign], redirects: list[RedirectPlan]) -> Run:
     """Compile redirections without a command: made and undone, some of them in a forked shell."""
     forked = any(plan.var is not None or (plan.fd == 0 and plan.op in _OF_INPUT) for plan in redirects)
     # A stage of a pipeline is a process already, which does not wait for the second one.

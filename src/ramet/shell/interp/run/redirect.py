@@ -48,7 +48,7 @@ _HOW = {
 NEVER, STRICTLY, ALWAYS = range(3)
 
 
-class Plan(NamedTuple):
+class RedirectPlan(NamedTuple):
     """A compiled redirection."""
 
     op: str
@@ -69,16 +69,16 @@ class RedirectError(Exception):
     """A redirection that cannot be made, with its message."""
 
 
-def compile_redirects(redirects: tuple[Redirect, ...]) -> list[Plan]:
+def compile_redirects(redirects: tuple[Redirect, ...]) -> list[RedirectPlan]:
     return [_compile(redirect) for redirect in redirects]
 
 
-def _compile(node: Redirect) -> Plan:
+def _compile(node: Redirect) -> RedirectPlan:
     fd = node.fd if node.fd is not None else 0 if node.op in _READ else 1
     if node.here is not None:
         body = texts.const("".join(part.text for part in node.here.body.parts)) if node.here.quoted else None  # type: ignore[union-attr]
         text = body or texts.document(node.here.body)
-        return Plan(
+        return RedirectPlan(
             node.op,
             fd,
             node.var,
@@ -90,12 +90,12 @@ def _compile(node: Redirect) -> Plan:
         )
     if node.op == "<<<":
         text = texts.text(node.target, assign=True)
-        return Plan(node.op, fd, node.var, text.wait, text.run, "", True, _private(node, node.target))
+        return RedirectPlan(node.op, fd, node.var, text.wait, text.run, "", True, _private(node, node.target))
     fields = words.words((node.target,))
     written = word_text(node.target)
     private = _private(node, node.target)
     whole = None if all(isinstance(part, Literal) for part in node.target.parts) else texts.text(node.target)
-    return Plan(node.op, fd, node.var, fields.wait, fields.run, written, node.fd is not None, private, whole)
+    return RedirectPlan(node.op, fd, node.var, fields.wait, fields.run, written, node.fd is not None, private, whole)
 
 
 _CHANGES = re.compile(r"\$\{(?:[^}]{0,1000}[=?]|[^}]{1001})|\$[(\[](?:[^)\]]{0,1000}(?:=|\+\+|--)|[^)\]]{1001})").search
@@ -120,7 +120,7 @@ def _may_fail(part: Part) -> bool:
     return isinstance(part, ArithSub)
 
 
-def in_process(sh: ShellState, plans: list[Plan]) -> bool:
+def in_process(sh: ShellState, plans: list[RedirectPlan]) -> bool:
     """Whether the redirections of a program must be made where they touch nothing of this shell."""
     least = STRICTLY if sh.nounset else ALWAYS
     return "failglob" in sh.shopts or any(plan.private >= least for plan in plans)
@@ -130,7 +130,7 @@ _BATCH = 16
 """Redirections that are made between two turns of the event loop: each may open a file."""
 
 
-async def apply(sh: ShellState, plans: list[Plan], undo: Undo) -> bool:
+async def apply(sh: ShellState, plans: list[RedirectPlan], undo: Undo) -> bool:
     """Make all redirections; False after a complaint (the caller still has to undo what was made)."""
     for place, plan in enumerate(plans, 1):
         if not place % _BATCH:
@@ -143,7 +143,7 @@ async def apply(sh: ShellState, plans: list[Plan], undo: Undo) -> bool:
     return True
 
 
-async def _apply(sh: ShellState, plan: Plan, undo: Undo) -> None:
+async def _apply(sh: ShellState, plan: RedirectPlan, undo: Undo) -> None:
     op = plan.op
     noglob = sh.noglob
     sh.noglob = noglob or sh.posix  # there, names of files are no patterns
@@ -181,7 +181,7 @@ async def _apply(sh: ShellState, plan: Plan, undo: Undo) -> None:
         _put(sh, 2, description.share(), undo)
 
 
-def _install(sh: ShellState, plan: Plan, description: Description, undo: Undo) -> None:
+def _install(sh: ShellState, plan: RedirectPlan, description: Description, undo: Undo) -> None:
     if plan.var is None:
         _put(sh, plan.fd, description, undo)
         return
@@ -211,7 +211,7 @@ def _put(sh: ShellState, fd: int, description: Description | None, undo: Undo) -
         sh.fds[fd] = description
 
 
-async def _duplicate(sh: ShellState, plan: Plan, word: str, undo: Undo) -> bool:
+async def _duplicate(sh: ShellState, plan: RedirectPlan, word: str, undo: Undo) -> bool:
     """`>&2`, `<&-`, `3>&1-`; False when the word is a file name after all."""
     fd = plan.fd
     if plan.var is not None and word == "-":
@@ -366,7 +366,9 @@ async def keep(sh: ShellState, undo: Undo, lasting: bool = False) -> None:
             await _closed(old)
 
 
-async def run_redirected(sh: ShellState, plans: list[Plan], run: Callable[[ShellState], Result], blamed: bool) -> int:
+async def run_redirected(
+    sh: ShellState, plans: list[RedirectPlan], run: Callable[[ShellState], Result], blamed: bool
+) -> int:
     """Run something under redirections; that these fail counts here where it is `blamed`, or nowhere else."""
     undo: Undo = []
     mark = len(sh.substitutions)

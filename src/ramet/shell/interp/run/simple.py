@@ -45,7 +45,7 @@ from ramet.shell.interp.run.external import run_external
 from ramet.shell.interp.run.functions import call_function
 from ramet.shell.interp.run.maybe_async import EXIT, Result, Run, drive
 from ramet.shell.interp.run.nameless import assignments, bare_redirected, perform
-from ramet.shell.interp.run.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
+from ramet.shell.interp.run.redirect import RedirectPlan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.run.subshell import run_shell
 from ramet.shell.interp.run.traps import announce, before_command, child_died, exit_redirected
 from ramet.shell.interp.run.xtrace import trace_array, trace_value
@@ -104,7 +104,7 @@ def _keyword(word: Word | Assignment) -> Assignment | None:
     return Assignment(m[1], None, bool(m[2]), Word((*([Literal(value)] if value else []), *word.parts[1:])))
 
 
-def _with_words(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
+def _with_words(node: Simple, assigns: list[Assign], redirects: list[RedirectPlan]) -> Run:
     wait, expand = _arguments(node.words)
     if assigns and not wait:
         prefixed = compile_prefixed(node, expand, partial(_resumed, node, expand, assigns))
@@ -272,7 +272,7 @@ async def _general(
     expand: Callable[[ShellState], Any],
     wait: bool,
     assigns: list[Assign],
-    redirects: list[Plan],
+    redirects: list[RedirectPlan],
 ) -> int:
     """A command in its whole generality; `argv` when its words are expanded already."""
     mark = len(sh.substitutions)
@@ -306,7 +306,7 @@ async def _general(
             await sh.shell.end_substitutions(sh, mark)
 
 
-async def _nothing(sh: ShellState, node: Simple, assigns: list[Assign], redirects: list[Plan]) -> int:
+async def _nothing(sh: ShellState, node: Simple, assigns: list[Assign], redirects: list[RedirectPlan]) -> int:
     """All words vanished: what is left are assignments and redirections."""
     status = sh.substitution_status or 0
     undo: Undo = []
@@ -324,7 +324,7 @@ async def _nothing(sh: ShellState, node: Simple, assigns: list[Assign], redirect
 
 
 async def _with_assignments(
-    sh: ShellState, node: Simple, argv: list[str], assigns: list[Assign], redirects: list[Plan]
+    sh: ShellState, node: Simple, argv: list[str], assigns: list[Assign], redirects: list[RedirectPlan]
 ) -> int:
     """`x=1 command`: the variables exist, exported, while the command runs."""
     store = sh.variables
@@ -413,7 +413,7 @@ _BINDING: Final = ("getopts", "let", "printf")
 """Builtins that assign to the variable itself, not to the one that is there while they run: `x=1 let x=2`."""
 
 
-async def _watched(sh: ShellState, node: Simple, argv: list[str], redirects: list[Plan], scoped: bool) -> int:
+async def _watched(sh: ShellState, node: Simple, argv: list[str], redirects: list[RedirectPlan], scoped: bool) -> int:
     if sh.instrumented and not await announce(sh, argv):
         return sh.status
     name = argv[0]
@@ -458,7 +458,7 @@ def _is_program(sh: ShellState, name: str) -> bool:
     return name not in sh.functions and (name not in BUILTINS or name in sh.disabled)
 
 
-async def _in_its_process(sh: ShellState, argv: list[str], redirects: list[Plan]) -> int:
+async def _in_its_process(sh: ShellState, argv: list[str], redirects: list[RedirectPlan]) -> int:
     """A program whose redirections assign variables or may fail: none of that is seen outside of its process."""
     child = sh.fork(borrow=True)
     child.single_command, child.stage_command = True, child
@@ -479,7 +479,7 @@ async def _in_its_process(sh: ShellState, argv: list[str], redirects: list[Plan]
     return sh.status
 
 
-async def _redirected(sh: ShellState, redirects: list[Plan], undo: Undo, scoped: bool) -> bool:
+async def _redirected(sh: ShellState, redirects: list[RedirectPlan], undo: Undo, scoped: bool) -> bool:
     """Apply redirections; the assignments before the command are not for them to see."""
     if not scoped:
         return await apply(sh, redirects, undo)
