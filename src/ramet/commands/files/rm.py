@@ -52,7 +52,7 @@ class RmOptions:
 
 class _Outcome(Enum):
     GONE = "removed"
-    LEFT = "somebody wants to keep it"
+    LEFT = "the user wants to keep it"
     FAILED = "could not be removed"
 
 

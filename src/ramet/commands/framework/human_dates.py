@@ -46,10 +46,10 @@ _SUMMER_ZONES = {
     "west": 0, "bst": 0, "brst": -3, "ndt": -3.5, "adt": -4, "clst": -4, "edt": -5, "cdt": -6, "mdt": -7, "pdt": -8,
     "akdt": -9, "hadt": -10, "cest": 1, "mest": 1, "mesz": 1, "eest": 2, "msd": 3, "nzdt": 12,
 }  # fmt: skip
-"""Zones of summer, by what they are in winter."""
+"""Daylight saving zones by their standard zones."""
 _HOUR = 3600
 _LAST_YEAR = 9900
-"""Years that leave a datetime room for what is added."""
+"""Years within which relative amounts cannot overflow a datetime."""
 
 
 class BadDate(ValueError):
@@ -61,7 +61,7 @@ class _Token(NamedTuple):
     value: int = 0
     digits: int = 0
     nanos: int = 0
-    """Of a number with a fraction, which counts from its whole part upwards."""
+    """Nanoseconds of the fraction, added to the whole part."""
 
 
 _END = _Token("")
@@ -71,7 +71,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z.]*")
 
 @dataclass
 class _Parts:
-    """What the items of a text have set."""
+    """Values set by the items of a text."""
 
     date: tuple[int, int] | None = None
     year: tuple[int, int] | None = None
@@ -91,7 +91,7 @@ class _Parts:
 
 
 def parse_date(text: str, now_ns: int, tz: tzinfo) -> int:
-    """Nanoseconds since the epoch of what the text means at `now_ns`; BadDate when it means nothing."""
+    """Parse a date relative to `now_ns` to nanoseconds since the epoch; raises BadDate."""
     text = text.strip()
     found = re.match(r'TZ="((?:[^"\\]|\\.)*)"\s*', text)
     if found:
@@ -130,7 +130,7 @@ def _tokens(text: str, now_ns: int, tz: tzinfo) -> list[_Token]:
             out.append(_word(word[0].lower(), now_ns, tz))
             at = word.end()
         elif char in "+-":
-            at += 1  # a sign of nothing
+            at += 1  # a sign without a number
         elif char == "(":
             at = _after_comment(text, at)
         else:
@@ -196,7 +196,7 @@ def _named_zone(word: str, now_ns: int, tz: tzinfo) -> _Token | None:
 
 
 def _local_names(now_ns: int, tz: tzinfo) -> dict[str, int]:
-    """What the zone is called now and at the other time of the year, and whether that is summer; -1: both."""
+    """Names of the zone in standard and daylight saving time, and whether each is daylight saving; -1: both."""
     names: dict[str, int] = {}
     for quarter in range(4):
         when = (EPOCH + timedelta(seconds=now_ns // NANO, days=90 * quarter)).astimezone(tz)
@@ -221,7 +221,7 @@ def _military(letter: str) -> int:
 
 
 class _Items:
-    """Reads tokens into parts, one item after another."""
+    """Parser of tokens to parts, item by item."""
 
     def __init__(self, tokens: list[_Token]) -> None:
         self.tokens, self.at, self.parts = tokens, 0, _Parts()
@@ -282,7 +282,7 @@ class _Items:
             raise BadDate(kind)
 
     def number(self, token: _Token) -> None:
-        """What begins with a number, by what follows it."""
+        """Parse an item that begins with a number, by the token after it."""
         kind = self.peek().kind
         if kind == ":":
             self.clock(token)
@@ -327,7 +327,7 @@ class _Items:
             self.set_time(token.value)
 
     def clock(self, hour: _Token, *, halves: bool = True) -> None:
-        """`10:00`, `10:00:05.5`, and what may stand behind: am and pm, or a zone."""
+        """Parse `10:00`, `10:00:05.5`, optionally with am, pm or a zone."""
         self.take(":")
         minute = self.take("number").value
         second = nanos = 0
@@ -386,7 +386,7 @@ class _Items:
         self.set_date(month, day.value)
 
     def lone(self, token: _Token) -> None:
-        """A number alone: a year behind a date, a date without dashes, or an hour with its minutes."""
+        """Parse a lone number: a year after a date, a date without dashes, or hours and minutes."""
         parts, value, digits = self.parts, token.value, token.digits
         wanted = parts.date is not None and parts.year is None and not parts.relative
         if wanted and (parts.seen.get("time") or digits > 2):
@@ -487,7 +487,7 @@ def _assemble(parts: _Parts, now_ns: int, tz: tzinfo) -> int:
 
 
 def _fold(given: datetime, tz: tzinfo, summer: bool | None) -> int:
-    """Which of two equal times is meant where clocks are put back; where they are put forward, an hour is none."""
+    """Resolve ambiguous local times when clocks go back; reject the missing hour when they go forward."""
     for fold in (0, 1):
         when = given.replace(tzinfo=tz, fold=fold).astimezone(UTC).astimezone(tz)
         if when.replace(tzinfo=None, fold=0) == given and (summer is None or bool(tz.dst(when)) == summer):

@@ -19,7 +19,7 @@ from ramet.commands.sed.machine import Need, SedMachine, SedOutput
 from ramet.commands.sed.program import Flavour, Instruction, Kind, ScriptError, ScriptSource
 from ramet.commands.sed.script import parse, place_behind
 from ramet.concurrency.offload import offload, offload_large
-from ramet.concurrency.sizes import HUGE, LONG_PATTERN
+from ramet.concurrency.sizes import HUGE
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -29,7 +29,6 @@ from ramet.core.streams import BLOCK, Capture, Reader, line_blocks, live
 from ramet.patterns import MatchTimeout
 
 _MOST_LINKS = 40
-_A_LINE = 64
 
 
 def _length(text: str) -> int:
@@ -69,8 +68,7 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
     try:
         texts = [source.text for source in sources]
         program = await offload_long(proc, texts, partial(_parsed, tuple(sources), flavour))
-        heavy = sum(map(len, texts)) > LONG_PATTERN
-        run = _SedRun(proc, o, program, quiet, operands, place_behind(sources), heavy)
+        run = _SedRun(proc, o, program, quiet, operands, place_behind(sources), texts)
         return await run.all()
     except ScriptError as error:
         for name in error.written:
@@ -138,7 +136,7 @@ class _SedRun:
         quiet: bool,
         operands: list[str],
         behind: str,
-        heavy: bool,
+        texts: list[str],
     ) -> None:
         self.proc, self.o, self.program, self.quiet, self.behind = proc, o, program, quiet, behind
         self.words = operands or ["-"]
@@ -157,8 +155,8 @@ class _SedRun:
         self.sources: dict[bytes, Reader | None] = {}
         self.files: dict[str, SedOutput] = {}
         self.out = SedOutput(None if self.in_place else proc.stdout, self.delim)
-        self.heavy = heavy
-        """Whether the patterns are so long that every step is offloaded."""
+        self.texts = texts
+        """Source of the program: a long one has patterns that are slow to compile."""
 
     async def all(self) -> int:
         await self.open_outputs()
@@ -167,7 +165,8 @@ class _SedRun:
         change = None
         if not (self.in_place or self.o.null_data):
             most = self.proc.budget.limits.string_bytes
-            change = block_change(self.program, self.quiet, len(self.words) > 1, most)
+            compile_blocks = partial(block_change, self.program, self.quiet, len(self.words) > 1, most)
+            change = await offload_long(self.proc, self.texts, compile_blocks)
         try:
             with live(self.proc.stdin, self.out.flush):
                 await (self.by_line() if change is None else self.by_block(change))
@@ -329,13 +328,12 @@ class _SedRun:
     async def by_block(self, change: BlockChange) -> None:
         missing = False
         drops = self.program[0].name != "s"
-        threshold = 0 if self.heavy else HUGE
         size = BLOCK if all(map(_light, self.program)) else 2 * PART
         while await self.next_file():
             assert self.reader is not None
             try:
                 async for block in line_blocks(self.reader, size=size):
-                    changed = await offload_large(self.proc.budget, len(block), partial(change, block), threshold)
+                    changed = await offload_large(self.proc.budget, len(block), partial(change, block))
                     if changed or not drops:
                         self.out.parts.append(b"\n" + changed if missing else changed)
                         missing = not (changed if drops else block).endswith(b"\n")
@@ -361,12 +359,12 @@ class _SedRun:
             behind=self.behind,
             most=self.proc.budget.limits.string_bytes,
         )
-        machine = await offload(self.proc.budget, make) if self.heavy else make()
+        machine = await offload_long(self.proc, self.texts, make)
         horizon = _horizon(self.program)
         steps = machine.run()
         step, budget = partial(next, steps, None), self.proc.budget
         while True:
-            need = await offload(budget, step) if self.heavy or machine.is_large else step()
+            need = await offload(budget, step) if machine.is_large else step()
             if need is Need.LINES:
                 if horizon is not None and machine.number >= horizon and self.may_stop(machine):
                     await self.pass_rest()
@@ -439,7 +437,7 @@ class _SedRun:
         while True:
             try:
                 # Small reads: the cycles of one read must fit into a slice of the event loop.
-                block = await self.reader.read(_A_LINE if self.heavy else PART // 2)
+                block = await self.reader.read(PART // 2)
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise

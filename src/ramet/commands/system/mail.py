@@ -17,7 +17,7 @@ from ramet.core.resource import Letter, Posting
 class MailOptions:
     subject: str = value("-s", "--subject", metavar="TEXT", default="", help="what it is about")
     cc: tuple[str, ...] = several("-c", "--cc", metavar="ADDRESS", help="send a copy to ADDRESS")
-    bcc: tuple[str, ...] = several("-b", "--bcc", metavar="ADDRESS", help="send a copy that nobody sees")
+    bcc: tuple[str, ...] = several("-b", "--bcc", metavar="ADDRESS", help="send a blind copy")
     attached: tuple[str, ...] = several("-a", "--attach", metavar="FILE", help="attach FILE")
     message: str | None = value("-m", "--message", metavar="TEXT", help="the text; else it is read from standard input")
 

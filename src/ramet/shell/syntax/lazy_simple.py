@@ -2,7 +2,7 @@
 
 Of a script most commands run once or never (branches, functions of a library): where such a command ends is known from
 one match, and until it is compiled its text is all that is kept of it.
-Rule: only what cannot fail is left unread, and whoever looks sees the tree that reading at once would have made.
+Rule: only commands that cannot fail to parse stay unparsed; access gives the tree that parsing at once would give.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_plain(text: str, line: int, words: list[Word | Assignment], redirects: 
 class LazySimple(Simple):
     """A simple command of one line without assignments, of which the first word is read.
 
-    Once somebody has asked for more it is a `Simple` like any other.
+    After the first access it is a `Simple` like any other.
     """
 
     __slots__ = ()

@@ -128,7 +128,7 @@ POLICY: Final = {
     "default": Field(ChoiceKind(("allow", "ask", "deny")), "For what no rule matches.", "allow"),
     "hide": Field(ListKind(TableKind(RULE, "part of a rule", ("path",))), "Paths that do not exist for commands."),
     "deny": Field(RULES, "What is refused."),
-    "ask": Field(RULES, "What a person is asked about; refused where nobody answers."),
+    "ask": Field(RULES, "What a person is asked about; refused without an answer."),
     "allow": Field(RULES, "What is allowed where the default is not."),
     "limit": Field(ListKind(TableKind(QUOTA, "part of a limit", ("count", "bytes"))), "How often, or how many bytes."),
 }

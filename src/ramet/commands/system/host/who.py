@@ -34,7 +34,7 @@ COMMANDS = [
         "who",
         who,
         WhoOptions,
-        summary="Print who is currently logged in: nobody.",
+        summary="Print who is logged in; there are no logins here.",
         usage="[OPTION]... [FILE | ARG1 ARG2]",
         ignored=("-b", "-d", "-l", "-p", "-r", "-s", "-t", "-T -w", "-u"),
         original="GNU coreutils 9.1",
@@ -42,7 +42,7 @@ COMMANDS = [
     Command(
         "users",
         users,
-        summary="Output who is currently logged in: nobody.",
+        summary="Print the names of logged-in users; there are none here.",
         usage="[FILE]",
         original="GNU coreutils 9.1",
     ),

@@ -573,7 +573,7 @@ def _background(statement: nodes.Statement) -> Run:
     node = statement.node
     negated = isinstance(node, nodes.Pipeline) and node.negated
     if isinstance(node, nodes.Pipeline) and node.negated and node.stages:
-        # Nobody turns around what a job ends with.
+        # `!` does not invert the status of a job.
         alone = len(node.stages) == 1 and not node.timed
         job = node.stages[0] if alone else nodes.Pipeline(node.stages, False, node.timed, node.merge, node.line)
         run = _forked_command(job)

@@ -24,7 +24,7 @@ HOP: Final = 40
 async def hop(sh: ShellState, work: Callable[[], Coroutine[Any, Any, T]], forked: bool = False) -> T:
     """Go on in a new task, so that the C stack stays shallow however deep a script nests.
 
-    Where all of it is the work of a `forked` shell, nobody who is cancelled has to see it end.
+    In a `forked` shell, a cancelled call need not wait for the end.
     """
     stack = sh.stack
     sh.stack = 0

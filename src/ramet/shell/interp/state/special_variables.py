@@ -96,7 +96,7 @@ def _directories(sh: ShellState) -> list[str]:
 
 def _arguments(sh: ShellState) -> list[list[str]]:
     """What every call was made with, innermost first, as far as `extdebug` was on then; in the end the parameters of
-    the script, if somebody asked for them outside of functions."""
+    the script, if they were read outside of functions."""
     if sh.arguments is None and not any(frame.function for frame in sh.frames):
         sh.arguments = sh.params
     calls = [frame.arguments for frame in reversed(sh.frames) if frame.arguments is not None]
