@@ -33,7 +33,7 @@ from ramet.commands.framework.command import (
     version_text,
 )
 from ramet.commands.framework.inputs import is_utf8
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.concurrency.offload import checkpoint, offload
 from ramet.concurrency.recursion import Room
 from ramet.core.errors import reason
@@ -92,7 +92,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             nondecimal=o.nondecimal and not o.traditional and not o.posix,
             ignores_case=any(word.startswith("IGNORECASE=") for word in (*o.variables, *operands)),
         )
-        compiled = await patiently(proc, (text,), partial(compiled_program, text, dialect))
+        compiled = await offload_long(proc, (text,), partial(compiled_program, text, dialect))
         for warning in (*compiled.program.warnings, *compiled.facts.warnings):
             proc.complain(sources.located(warning))
         runtime = Runtime(proc, utf8)

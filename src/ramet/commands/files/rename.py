@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ramet import patterns
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError, flag, several
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -66,7 +66,7 @@ async def rename(proc: Proc, o: RenameOptions, operands: list[str]) -> int:
 
 
 async def _perl_change(proc: Proc, text: str) -> Change:
-    return await patiently(proc, (text,), lambda: perl_change(text, proc))
+    return await offload_long(proc, (text,), lambda: perl_change(text, proc))
 
 
 async def _one(proc: Proc, o: RenameOptions, word: str, new: str, perl: bool) -> int:

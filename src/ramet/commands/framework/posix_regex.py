@@ -20,9 +20,6 @@ async def offload_long(proc: Proc, sources: Iterable[str | bytes], work: Callabl
     return await offload_large(proc.budget, sum(map(len, sources)), work, LONG_SCRIPT)
 
 
-patiently = offload_long
-
-
 def bre_bytes(pattern: str, *, icase: bool = False) -> Matcher:
     """A basic regular expression over bytes."""
     return posix(pattern, POSIX_BASIC, icase=icase)

@@ -19,7 +19,7 @@ from ramet.commands.archives.tar.transforms import transformer
 from ramet.commands.archives.tar.update import append_archives, append_members, delete_members
 from ramet.commands.files.cp_options import CONTROL
 from ramet.commands.framework.command import Command, UsageError, help_text, parse, quote
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -52,7 +52,7 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
     job = TarJob(proc, _settled(proc, o), proc.cwd, sum(1 for name, _ in o.order if name == "verbose"))
     job.record = _record(o)
     if o.transform:
-        job.rename = await patiently(proc, o.transform, partial(transformer, o.transform))
+        job.rename = await offload_long(proc, o.transform, partial(transformer, o.transform))
     try:
         job.quoting = _style(o.quoting_style)
         await read_exclusions(job)

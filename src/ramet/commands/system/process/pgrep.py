@@ -8,7 +8,7 @@ from functools import partial
 
 from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, choose, flag, value
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.commands.system.process.kill import running, send
 from ramet.commands.system.process.signal_numbers import signal_number
 from ramet.core.paths import encode
@@ -76,7 +76,7 @@ def _matcher(pattern: str, o: PgrepOptions, proc: Proc) -> Matcher:
 
 
 async def pgrep(proc: Proc, o: PgrepOptions, operands: list[str]) -> int:
-    rows = await patiently(proc, operands, partial(_found, proc, o, operands))
+    rows = await offload_long(proc, operands, partial(_found, proc, o, operands))
     if o.counts:
         await proc.emit(b"%d\n" % len(rows))
     elif rows:
@@ -92,7 +92,7 @@ async def pkill(proc: Proc, o: PgrepOptions, operands: list[str]) -> int:
     number = signal_number(o.signal)
     if number is None:
         raise UsageError(f"unknown signal name {o.signal}", 2, hint=False)
-    rows = await patiently(proc, operands, partial(_found, proc, o, operands))
+    rows = await offload_long(proc, operands, partial(_found, proc, o, operands))
     # Never signal the shell that runs this command.
     killed = [(pid, line) for pid, line in rows if pid != running(proc)[0][0] and send(proc, pid, number)]
     if o.counts:

@@ -12,7 +12,7 @@ from ramet import patterns
 from ramet.commands.files.rename import perl_change
 from ramet.commands.framework.command import Command, UsageError, choose, flag, mixed, several, value
 from ramet.commands.framework.inputs import read_lines, slurp
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.commands.system.run.parallel_lines import MARKS, Change, Template, Words, combined, trimmed
 from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import BATCH
@@ -204,7 +204,7 @@ async def _piped(proc: Proc, o: ParallelOptions, jobs: int, operands: list[str])
     else:
         data = await proc.stdin.read_all()
     ends = (o.record_end or "", o.record_start or "")
-    blocks = await patiently(proc, ends, partial(_blocks, data, o, proc.budget.limits.regex_seconds))
+    blocks = await offload_long(proc, ends, partial(_blocks, data, o, proc.budget.limits.regex_seconds))
     if o.spread:
         blocks = [b"".join(blocks[turn::jobs]) for turn in range(min(jobs, len(blocks)))]
     return [_Job(line, (), number, block) for number, block in enumerate(blocks, 1)]
