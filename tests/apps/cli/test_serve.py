@@ -6,9 +6,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.apps.cli.runner import invoke
 
-from ramet.apps.cli.main import app
 from ramet.apps.cli.verbs import serve as serving
 
 
@@ -20,5 +19,5 @@ def test_the_token_is_there_before_the_port_is_open(tmp_path: Path, monkeypatch:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(serving, "listening", listening)
-    CliRunner().invoke(app, ["serve", "--store", str(tmp_path / "store"), "--port", "0"])
+    invoke(["serve", "--store", str(tmp_path / "store"), "--port", "0"])
     assert seen == [True]

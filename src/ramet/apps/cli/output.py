@@ -1,4 +1,4 @@
-"""How verbs read addresses and tell what they found: tables for people, JSON for programs. Imports nothing heavy."""
+"""How verbs tell what they found: tables for people, JSON for programs. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -8,33 +8,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.core.errors import RametError
-
 if TYPE_CHECKING:
-    from ramet.store.model.address import Address
     from ramet.store.model.revisions import Revision
-
-
-def address(text: str) -> Address:
-    from ramet.store.model.address import parse_address
-
-    return parse_address(text)
-
-
-def split(text: str) -> tuple[str, str | None]:
-    """`NAME` or `NAME@REV`; a path would be too much here."""
-    found = address(text)
-    if found.path is not None:
-        raise RametError("invalid_argument", f"{text!r} names a path", "write NAME or NAME@REVISION")
-    return found.name, found.revision
-
-
-def file_of(text: str) -> tuple[str, str | None, str]:
-    """`NAME[@REV]:/path`."""
-    found = address(text)
-    if found.path is None:
-        raise RametError("invalid_argument", f"{text!r} names no file", "write NAME@REVISION:/path")
-    return found.name, found.revision, found.path
 
 
 def show(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 import time
 from pathlib import Path
@@ -81,3 +82,8 @@ async def main() -> None:
         await show(again, 'echo "${#seen[@]} files were seen before"; cat /best.txt')
         await again.close()
         await ws.close()
+
+
+def demo() -> None:
+    """Show the whole idea in a few seconds, in a temporary directory."""
+    asyncio.run(main())

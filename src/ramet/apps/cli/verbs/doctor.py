@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
-import typer
-
-from ramet.apps.cli.options import HOME, AsJson, ConfigFile, Where, anywhere, chosen, configured, reported, show
+from ramet.apps.cli.options import AsJson, ConfigFile, Where
+from ramet.apps.cli.output import show
+from ramet.apps.cli.parameters import Option
+from ramet.apps.cli.stores import HOME, anywhere, chosen, configured
 from ramet.apps.cli.verbs.config import reached
 from ramet.core.errors import RametError
 
@@ -47,7 +48,7 @@ class Extra(NamedTuple):
 
 
 PACKAGES: Final = (
-    "google-re2", "regex", "typer", "rich", "msgspec", "obstore", "blake3", "pyfastcdc", "cryptography",
+    "google-re2", "regex", "rich", "msgspec", "obstore", "blake3", "pyfastcdc", "cryptography",
 )  # fmt: skip
 EXTRAS: Final = {
     "server": Extra(("starlette", "uvicorn"), "no `ramet serve`, no `ramet ui`"),
@@ -87,17 +88,15 @@ SHOWN: Final = 5
 def doctor(
     store: Where = HOME,
     as_json: AsJson = False,
-    full: Annotated[bool, typer.Option("--full", help="Read and check everything in the store as well.")] = False,
+    full: Annotated[bool, Option("--full", help="Read and check everything in the store as well.")] = False,
     config: ConfigFile = None,
-) -> None:
+) -> int:
     """Look whether everything that Ramet needs is here and works. Status 1 when something does not."""
-    with reported():
-        described = configured(config)
-        place = store if described is None else chosen(store, described)
-        rows = [*_parts(), *_store(place, full, described), *_mounts(described), *_optional()]
-        show([row._asdict() for row in rows], ("check", "state", "detail"), as_json)
-        if any(row.state == "bad" for row in rows):
-            raise typer.Exit(1)
+    described = configured(config)
+    place = store if described is None else chosen(store, described)
+    rows = [*_parts(), *_store(place, full, described), *_mounts(described), *_optional()]
+    show([row._asdict() for row in rows], ("check", "state", "detail"), as_json)
+    return int(any(row.state == "bad" for row in rows))
 
 
 def _tried(name: str, act: Callable[[], str]) -> Row:

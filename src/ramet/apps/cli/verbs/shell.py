@@ -18,22 +18,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
-from ramet.apps.cli.options import (
-    HOME,
-    ConfigFile,
-    Where,
-    chosen,
-    clock,
-    configured,
-    moment,
-    opened,
-    reported,
-    split,
-    watched,
-)
-from ramet.apps.cli.verbs.exec import SERVERS, connected
+from ramet.apps.cli.addresses import split
+from ramet.apps.cli.options import ConfigFile, Where
+from ramet.apps.cli.output import clock, moment
+from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.progress import watched
+from ramet.apps.cli.stores import HOME, SERVERS, chosen, configured, connected, opened
 from ramet.core.errors import RametError
 from ramet.workspace.loop_thread import LoopThread
 
@@ -58,14 +48,14 @@ VERBS: Final = {
 
 
 def shell(
-    name: Annotated[str | None, typer.Argument(help="Name of a workspace, or NAME@REVISION to look around.")] = None,
+    name: Annotated[str | None, Argument(help="Name of a workspace, or NAME@REVISION to look around.")] = None,
     store: Where = HOME,
-    create: Annotated[bool, typer.Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
+    create: Annotated[bool, Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
     config: ConfigFile = None,
-) -> None:
+) -> int:
     """Work in a workspace by hand. What you did is committed when you leave; `!help` tells what else there is."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started us may have ignored it
-    with reported(), LoopThread() as loop:
+    with LoopThread() as loop:
         described_by = configured(config)
         name = name or (described_by.name if described_by is not None else None)
         if name is None:
@@ -73,7 +63,7 @@ def shell(
         where, revision = split(name)
         place = store if described_by is None else chosen(store, described_by)
         if place.startswith(SERVERS):
-            raise typer.Exit(_from_afar(loop, place, where, revision, create, described_by is not None))
+            return _from_afar(loop, place, where, revision, create, described_by is not None)
         found = opened(place)
         if create and where not in found:
             found.create(where)
@@ -88,7 +78,7 @@ def shell(
             terminal.leave()
         finally:
             loop.run(opening.__aexit__(None, None, None))
-        raise typer.Exit(status)
+        return status
 
 
 def _from_afar(loop: LoopThread, store: str, name: str, revision: str | None, create: bool, described: bool) -> int:
