@@ -25,6 +25,7 @@ from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import watched
 from ramet.apps.cli.stores import HOME, SERVERS, chosen, configured, connected, opened
 from ramet.core.errors import RametError
+from ramet.workspace.changes import WRITES
 from ramet.workspace.loop_thread import LoopThread
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from ramet.core.stat import Stat
     from ramet.workspace.stored.store import Store
 
-WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
 LINES: Final = 3
 """Commands that the message of a shell's last revision names."""
 VERBS: Final = {
@@ -160,7 +160,7 @@ class Terminal:
 
     def _dirty(self) -> bool:
         return any(
-            operation.verb in WRITING and not operation.error for operation in self._ws.history.since(self._since)
+            operation.verb in WRITES and not operation.error for operation in self._ws.history.since(self._since)
         )
 
     def _read(self) -> str:
@@ -281,7 +281,7 @@ class Terminal:
     def _diff(self, _: str) -> None:
         seen: dict[str, str] = {}
         for operation in reversed(self._ws.history.since(self._since)):
-            if operation.verb in WRITING and not operation.error:
+            if operation.verb in WRITES and not operation.error:
                 seen[operation.path] = operation.verb
         print("".join(f"{verb:<8} {path}\n" for path, verb in sorted(seen.items())), end="")
 

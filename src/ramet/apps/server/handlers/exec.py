@@ -19,22 +19,14 @@ from ramet.apps.server.serialize import exec_result, text_or_base64
 from ramet.apps.server.uploads import PIECE, spool
 from ramet.core.errors import RametError
 from ramet.core.limits import Limits
-from ramet.shell.interp.state.serialize import dump
 from ramet.store.crypto.codec import sealed_of
+from ramet.workspace.changes import ChangeWatch
 from ramet.workspace.execution import Execution
 from ramet.workspace.result import IOResult
-from ramet.workspace.session import Session
-from ramet.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api
     from ramet.apps.server.open_workspaces import Hosted
-
-CHANGING = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
-VOLATILE = (
-    "status", "pipe_status", "last_arg", "arguments", "unmourned", "background", "ended", "jobs", "hashed",
-    "random", "history", "history_times", "history_place",
-)  # fmt: skip
 
 
 @dataclass
@@ -62,26 +54,6 @@ class RunningJob:
             self.id, self.command, self.session, state, self.started_at, self.ended_at, self.result,  # type: ignore[arg-type]
             self.problem,
         )  # fmt: skip
-
-
-class Watch:
-    """Whether a command changed something that a restart would have to know: files, or what its session remembers."""
-
-    def __init__(self, ws: Workspace, session: Session) -> None:
-        self._ws, self._session = ws, session
-        self._began = ws.settings.clock()
-        self._state = self._remembered()
-
-    def _remembered(self) -> dict[str, Any]:
-        state = dump(self._session.state)
-        for name in VOLATILE:
-            state.pop(name, None)
-        state["variables"] = {name: value for name, value in state["variables"].items() if name != "_"}
-        return state
-
-    def changed(self) -> bool:
-        operations = self._ws.history.since(self._began)
-        return any(op.verb in CHANGING and not op.error for op in operations) or self._state != self._remembered()
 
 
 Stdin = bytes | AsyncIterator[bytes] | None
@@ -219,7 +191,7 @@ async def _finished(api: Api, hosted: Hosted, asked: models.Exec, execution: Exe
     if not api.commits_before_answer(hosted) or asked.provision:
         result = await execution
     else:
-        watch = Watch(hosted.ws, hosted.ws.get_session(asked.session))
+        watch = ChangeWatch(hosted.ws, hosted.ws.get_session(asked.session))
         try:
             result = await execution
         finally:
@@ -244,7 +216,7 @@ async def _streamed(api: Api, hosted: Hosted, asked: models.Exec, execution: Exe
     try:
         watch = None
         if api.commits_before_answer(hosted):
-            watch = Watch(hosted.ws, hosted.ws.get_session(asked.session))
+            watch = ChangeWatch(hosted.ws, hosted.ws.get_session(asked.session))
         try:
             async for fd, data in execution:
                 (text,), encoding = text_or_base64(data, forced=forced)
