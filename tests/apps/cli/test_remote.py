@@ -15,7 +15,7 @@ from tests.apps.server.harness import Process
 from ramet.apps.cli import errors as reporting
 from ramet.apps.cli import main as cli
 from ramet.apps.cli import stores
-from ramet.apps.cli.stores import anywhere, opened
+from ramet.apps.cli.stores import any_store, local_store
 from ramet.core.errors import RametError
 
 
@@ -156,7 +156,7 @@ def test_which_token_goes_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     (tmp_path / ".ramet" / "server-token").write_text("of-this-machine\n")
 
     def header(where: str) -> str | None:
-        store: Any = anywhere(where)
+        store: Any = any_store(where)
         with store:
             found: str | None = store._http.raw.headers.get("authorization")
             return found
@@ -166,7 +166,7 @@ def test_which_token_goes_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setenv("RAMET_TOKEN", "said")
     assert header("https://ramet.example") == "Bearer said"
     with pytest.raises(RametError, match="needs the store itself"):
-        opened("http://127.0.0.1:8750")
+        local_store("http://127.0.0.1:8750")
 
 
 def test_the_token_is_found_where_a_server_of_this_machine_left_it(
@@ -188,6 +188,6 @@ def test_the_token_is_found_where_a_server_of_this_machine_left_it(
 
 
 def test_who_has_no_token_is_told_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit), reporting.reported():
+    with pytest.raises(SystemExit), reporting.report_errors():
         raise RametError("unauthenticated", "a token is needed", "send Authorization: Bearer TOKEN")
     assert "set $RAMET_TOKEN to the token of the server" in capsys.readouterr().err

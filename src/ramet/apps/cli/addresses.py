@@ -16,7 +16,7 @@ def address(text: str) -> Address:
     return parse_address(text)
 
 
-def split(text: str) -> tuple[str, str | None]:
+def split_name(text: str) -> tuple[str, str | None]:
     """`NAME` or `NAME@REV`; a path would be too much here."""
     found = address(text)
     if found.path is not None:
@@ -34,7 +34,7 @@ def file_of(text: str) -> tuple[str, str | None, str]:
 
 def name_only(text: str) -> str:
     """`NAME`, for what changes a workspace."""
-    name, revision = split(text)
+    name, revision = split_name(text)
     if revision is not None:
         raise RametError(
             "invalid_argument", f"{text!r} names a revision, which does not change", "write NAME, or fork it"

@@ -26,7 +26,7 @@ REMEDIES: Final = {
 
 
 @contextmanager
-def reported(as_json: bool = False) -> Iterator[None]:
+def report_errors(as_json: bool = False) -> Iterator[None]:
     """Errors as people want them: one line of cause, one line of what to do."""
     try:
         yield

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Final, NamedTuple
 
-from ramet.apps.cli.entry import loaded
+from ramet.apps.cli.entry import resume_gc
 from ramet.apps.cli.verb_table import Verb, find, near
 
 BEFORE: Final = {"--store": "WHERE", "--namespace": "NAMESPACE", "-n": "NAMESPACE"}
@@ -30,12 +30,12 @@ class Invocation(NamedTuple):
         """Values of parameters that stood before the verb."""
         if self.store is None and self.namespace is None:
             return {}
-        from ramet.apps.cli.errors import reported
+        from ramet.apps.cli.errors import report_errors
         from ramet.apps.cli.stores import HOME, namespace_of
 
         store = (os.environ.get("RAMET_HOME") if self.store is None else self.store) or HOME
         if self.namespace is not None:
-            with reported(as_json):
+            with report_errors(as_json):
                 store = namespace_of(store, self.namespace)
         return {"store": store}
 
@@ -108,10 +108,10 @@ def _call(verb: Verb, words: list[str], before: dict[str, str]) -> int:
         complain(error.cause, error.remedy, as_json="--json" in asked)
         return 2
     if not verb.imports_late:
-        loaded()
-    from ramet.apps.cli.errors import reported
+        resume_gc()
+    from ramet.apps.cli.errors import report_errors
 
-    with reported("--json" in words):
+    with report_errors("--json" in words):
         return command.function(**values) or 0
     raise AssertionError("errors end the program")
 

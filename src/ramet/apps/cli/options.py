@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.stores import anywhere
+from ramet.apps.cli.stores import any_store
 from ramet.core.errors import RametError
 
 Where = Annotated[
@@ -20,7 +20,7 @@ Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 def known_names(prefix: str, store: str) -> list[str]:
     """Workspaces whose names begin so, for the shell's completion."""
     try:
-        names = anywhere(store).ls()
+        names = any_store(store).ls()
     except (OSError, RametError):
         return []
     return [name for name in names if name.startswith(prefix)]

@@ -18,7 +18,7 @@ SERVERS: Final = ("http://", "https://", "unix:")
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
-def opened(where: str) -> Store:
+def local_store(where: str) -> Store:
     """The store itself; its refs are in PostgreSQL when `RAMET_REFS` says so, and `RAMET_KEY` opens it."""
     from ramet.workspace.stored.store import Store
 
@@ -32,12 +32,12 @@ def opened(where: str) -> Store:
     return store
 
 
-def anywhere(where: str) -> Store | RemoteStore:
+def any_store(where: str) -> Store | RemoteStore:
     """The store, or the one behind the server at `http(s)://...` or `unix:/PATH`: they are used alike."""
-    return connected(where) if where.startswith(SERVERS) else opened(where)
+    return remote_store(where) if where.startswith(SERVERS) else local_store(where)
 
 
-def connected(where: str) -> RemoteStore:
+def remote_store(where: str) -> RemoteStore:
     """The store behind a server, until the verb has ended."""
     from ramet.apps.client.client import connect
 
@@ -65,7 +65,7 @@ def token_of(where: str) -> str | None:
     return None
 
 
-def configured(file: str | None) -> Config | None:
+def config_of(file: str | None) -> Config | None:
     """What `--config` names."""
     if file is None:
         return None
@@ -74,7 +74,7 @@ def configured(file: str | None) -> Config | None:
     return load_config(file)
 
 
-def chosen(store: str, config: Config) -> str:
+def store_for(store: str, config: Config) -> str:
     """The store that was asked for; the file's where nobody asked."""
     return config.store if config.store is not None and store == HOME else store
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ramet.apps.cli.addresses import name_only
 from ramet.apps.cli.options import Message, Name, Quiet, Where
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.progress import watched
-from ramet.apps.cli.stores import HOME, opened
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, local_store
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def bind(
     from ramet.backends.local.disk import DiskResource
 
     words = program or [os.environ.get("SHELL") or "/bin/sh"]
-    found, where, place = opened(store), name_only(name), Path(folder).expanduser()
+    found, where, place = local_store(store), name_only(name), Path(folder).expanduser()
     head = found[where].head
     there = head is not None and any(one.prefix == prefix and one.tree is not None for one in head.mounts)
     if there and not keep and place.is_dir() and any(place.iterdir()):
@@ -75,6 +75,6 @@ async def _bound(
             raise RametError("not_found", f"{program[0]}: {error.strerror}", "see whether it is installed") from None
         status = await child.wait()
         subject = message or ws.secrets.scrub_text(" ".join(program)[:72])
-        with watched(quiet) as progress:
+        with progress_bar(quiet) as progress:
             made = await ws.commit(subject, progress=progress)
         return status if status >= 0 else 128 - status, made.name

@@ -67,8 +67,8 @@ def check(
     """Say everything that is wrong with a file, with line and column. Status 1 when something is."""
     from ramet.workspace.config import load_config
 
-    config = load_config(found(file))
-    rows = asyncio.run(reached(config)) if connect else []
+    config = load_config(config_file(file))
+    rows = asyncio.run(check_mounts(config)) if connect else []
     if as_json or rows:
         show(rows, ("mount", "resource", "state", "detail"), as_json)
     if not rows and not as_json:
@@ -87,7 +87,7 @@ def show_config(
     """Print what a file says, value by value; secrets are never shown."""
     from ramet.workspace.config import ConfigError, read_config
 
-    config, problems = read_config(found(file))
+    config, problems = read_config(config_file(file))
     if config is None:
         raise ConfigError(problems)
     rows: list[dict[str, Any]] = []
@@ -129,7 +129,7 @@ def init(
     print(file)
 
 
-def found(file: str | None) -> str:
+def config_file(file: str | None) -> str:
     """The file that was given, or the one that is here."""
     from ramet.workspace.config import NAMES
 
@@ -141,7 +141,7 @@ def found(file: str | None) -> str:
     raise RametError("not_found", "there is no ramet.yaml, .toml or .json here", "give a file, or `ramet config init`")
 
 
-async def reached(config: Config) -> list[dict[str, Any]]:
+async def check_mounts(config: Config) -> list[dict[str, Any]]:
     """Each mount, made and looked into."""
     from ramet.core.paths import ROOT
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from ramet.apps.cli.options import Where
 from ramet.apps.cli.parameters import Option
-from ramet.apps.cli.stores import HOME, anywhere, opened
+from ramet.apps.cli.stores import HOME, any_store, local_store
 from ramet.backends.redacted_urls import without_password
 from ramet.core.errors import RametError
 
@@ -29,13 +29,13 @@ def events_of(
 
     async def act() -> int:
         if forget is not None:
-            opened(store).forget_sink(forget)
+            local_store(store).forget_sink(forget)
             return 0
         if webhook is not None:
             from ramet.workspace.stored.events import Webhook
 
             try:
-                done = await opened(store).deliver(Webhook(webhook, secret=secret), name)
+                done = await local_store(store).deliver(Webhook(webhook, secret=secret), name)
             except ConnectionError as error:
                 told = str(error).replace("ConnectError", "it cannot be reached")
                 raise RametError(
@@ -47,7 +47,7 @@ def events_of(
                 print(f"ramet: not taken: {refusal}", file=sys.stderr)
             print(f"{done.sent} delivered, {len(done.refused)} not taken")
             return 1 if done.refused else 0
-        async for event in anywhere(store).events(since, follow=follow):
+        async for event in any_store(store).events(since, follow=follow):
             if cursor:
                 print(event.cursor, end=" ")
             print(event.encode().decode(), flush=True)

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from ramet.apps.cli.entry import loaded
+from ramet.apps.cli.entry import resume_gc
 from ramet.apps.cli.options import ConfigFile, Message, Quiet, Where, known_names
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.progress import watched
-from ramet.apps.cli.stores import HOME, SERVERS, anywhere, chosen, configured, opened
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SCRATCH: Final = ("/tmp", "/home/user", "/dev")
 
 
-class Line(NamedTuple):
+class ExecRequest(NamedTuple):
     """What `ramet exec` was asked for."""
 
     name: str
@@ -57,12 +57,12 @@ def execute(
     """Run a command in a workspace and commit what it changed. Its exit status is passed through."""
     import asyncio
 
-    return asyncio.run(_run(Line(name, command, store, timeout, cwd, message, author, config, quiet, as_json)))
+    return asyncio.run(_run(ExecRequest(name, command, store, timeout, cwd, message, author, config, quiet, as_json)))
 
 
-async def _run(line: Line) -> int:
+async def _run(line: ExecRequest) -> int:
     opening, text = _opening(line)
-    loaded()
+    resume_gc()
     async with opening as ws:
         stdin = None if sys.stdin.isatty() else _input()
         told = {"message": line.message, "author": line.author} if line.store.startswith(SERVERS) else {}
@@ -72,7 +72,7 @@ async def _run(line: Line) -> int:
         finally:  # also when it is interrupted, or nobody reads any more: what it did until then is its doing
             if getattr(ws, "lease", None) is not None:
                 subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
-                with watched(line.quiet) as progress:
+                with progress_bar(line.quiet) as progress:
                     await ws.commit(line.message or subject, author=line.author, progress=progress)
         if (
             getattr(ws, "lease", None) is None
@@ -106,23 +106,23 @@ def _tell(result: IOResult) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(exec_result(result)) + b"\n")
 
 
-def _opening(line: Line) -> tuple[Any, str]:
+def _opening(line: ExecRequest) -> tuple[Any, str]:
     """What is opened, and the text that runs in it."""
     from ramet.store.model.address import parse_address
 
-    config = configured(line.config)
+    config = config_of(line.config)
     if line.command is None:
         if config is None:
             raise RametError("invalid_argument", "there is no command", "write ramet exec NAME 'COMMAND'")
         if config.name is None:
             return config.workspace(), line.name
-        return config.open(opened(chosen(line.store, config))), line.name
+        return config.open(local_store(store_for(line.store, config))), line.name
     where = parse_address(line.name)
     if where.path is not None:
         raise RametError("invalid_argument", f"{line.name!r} names a path", "write NAME or NAME@REVISION")
     if config is None:
-        return anywhere(line.store).open(where.name, where.revision), line.command
-    return config.open(opened(chosen(line.store, config)), where.name, where.revision), line.command
+        return any_store(line.store).open(where.name, where.revision), line.command
+    return config.open(local_store(store_for(line.store, config)), where.name, where.revision), line.command
 
 
 async def _input() -> AsyncIterator[bytes]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ramet.apps.cli.addresses import file_of, split
+from ramet.apps.cli.addresses import file_of, split_name
 from ramet.apps.cli.options import AsJson, Name, Where
-from ramet.apps.cli.output import described, show
+from ramet.apps.cli.output import revision_row, show
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.progress import watched
-from ramet.apps.cli.stores import HOME, anywhere
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, any_store
 
 if TYPE_CHECKING:
     from ramet.apps.client.reference import RemoteRef
@@ -26,15 +26,15 @@ def log(
     as_json: AsJson = False,
 ) -> None:
     """Show the revisions of a workspace, newest first."""
-    where, revision = split(name)
-    handle = anywhere(store)[where]
+    where, revision = split_name(name)
+    handle = any_store(store)[where]
     names: dict[bytes, list[str]] = {}
     for found in handle.tags():
         names.setdefault(found.target, []).append(found.name)
     if not graph:
         log = handle.log(revision)
         known = {one.id for one in log}
-        rows = [{**described(r), "tags": names.get(r.id, []), **_ends(handle, r, known)} for r in log]
+        rows = [{**revision_row(r), "tags": names.get(r.id, []), **_ends(handle, r, known)} for r in log]
         if any("expired" in row for row in rows) and sys.stdout.isatty():
             print("what came before some of these revisions has expired", file=sys.stderr)
         columns = ["revision", "id", "time", "message", "lineage", "tags"]
@@ -66,8 +66,8 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Show what a revision changed."""
-    where, revision = split(name)
-    found = anywhere(store)[where].diff(revision, against)
+    where, revision = split_name(name)
+    found = any_store(store)[where].diff(revision, against)
     rows = [{"change": d.what, "path": d.path, **({"from": d.old} if d.old else {})} for d in found]
     columns = ("change", "path", "from") if any("from" in row for row in rows) else ("change", "path")
     show(rows, columns, as_json, empty="nothing differs")
@@ -76,7 +76,7 @@ def diff(
 def show_file(place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file.")], store: Where = HOME) -> None:
     """Print a file of a revision."""
     name, revision, path = file_of(place)
-    for block in anywhere(store)[name].show(path, revision):
+    for block in any_store(store)[name].show(path, revision):
         sys.stdout.buffer.write(block)
 
 
@@ -88,7 +88,7 @@ def blame(
     """Show for each line of a file the revision, session and command that wrote it."""
     name, revision, path = file_of(place)
     rows: list[dict[str, Any]] = []
-    for line in anywhere(store)[name].blame(path, revision):
+    for line in any_store(store)[name].blame(path, revision):
         writer = line.writer
         rows.append({
             "line": line.number, "revision": line.revision.name, "author": line.author, "path": line.path,
@@ -112,14 +112,14 @@ def bisect(
     import shlex
 
     text = command[0] if len(command) == 1 else shlex.join(command)
-    handle = anywhere(store)[split(name)[0]]
-    found = asyncio.run(handle.bisect(good, bad, text, timeout=timeout, progress=watched()))
+    handle = any_store(store)[split_name(name)[0]]
+    found = asyncio.run(handle.bisect(good, bad, text, timeout=timeout, progress=progress_bar()))
     rows: list[dict[str, Any]] = [
         {"tried": s.revision.name, "verdict": s.verdict, "status": s.exit_code} for s in found.steps
     ]
     if as_json or not sys.stdout.isatty():
         first, suspects = found.first_bad, [revision.name for revision in found.suspects]
-        rows.append({"suspects": suspects} if first is None else {"first_bad": first.name, **described(first)})
+        rows.append({"suspects": suspects} if first is None else {"first_bad": first.name, **revision_row(first)})
         show(rows, (), as_json)
         return
     if rows:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ramet.apps.cli.addresses import split
+from ramet.apps.cli.addresses import split_name
 from ramet.apps.cli.options import AsJson, Name, Where
-from ramet.apps.cli.output import moment, show
+from ramet.apps.cli.output import iso_time, show
 from ramet.apps.cli.parameters import Option
-from ramet.apps.cli.stores import HOME, anywhere
+from ramet.apps.cli.stores import HOME, any_store
 
 
 def history(
@@ -19,14 +19,14 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """Show the commands that ran in a workspace, the newest last."""
-    where, revision = split(name)
+    where, revision = split_name(name)
     rows = [
         {
-            "number": record.number, "time": moment(record.started_at), "session": record.session_id,
+            "number": record.number, "time": iso_time(record.started_at), "session": record.session_id,
             "status": record.exit_code, "seconds": round(record.duration, 3), "cwd": record.cwd,
             "command": record.command, "agent": record.agent_id,
         }
-        for record in anywhere(store)[where].history(revision, session=session, last=last or None)
+        for record in any_store(store)[where].history(revision, session=session, last=last or None)
     ]  # fmt: skip
     columns = ("number", "time", "session", "status", "seconds", "command")
     show(rows, columns, as_json, empty="nothing has run in it")
@@ -34,30 +34,30 @@ def history(
 
 def sessions(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Show the sessions of a workspace."""
-    where, revision = split(name)
+    where, revision = split_name(name)
     rows = [
         {"session": one.session_id, "cwd": one.cwd, "last_status": one.last_exit_code}
-        for one in anywhere(store)[where].sessions(revision)
+        for one in any_store(store)[where].sessions(revision)
     ]
     show(rows, ("session", "cwd", "last_status"), as_json)
 
 
 def jobs(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Show the background jobs of a workspace that have ended; running ones live in the process that runs them."""
-    where, revision = split(name)
-    rows = [dict(job.__dict__) for job in anywhere(store)[where].jobs(revision)]
+    where, revision = split_name(name)
+    rows = [dict(job.__dict__) for job in any_store(store)[where].jobs(revision)]
     columns = ("session_id", "id", "status", "exit_code", "command")
     show(rows, columns, as_json, empty="no job has ended in it", forms={"id": str})
 
 
 def mounts(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Show what a revision has mounted where."""
-    where, revision = split(name)
+    where, revision = split_name(name)
     rows = [
         {
             "prefix": mount.prefix, "resource": mount.type, "mode": mount.mode,
             "content": "in the store" if mount.tree is not None else "elsewhere", "scratch": mount.scratch,
         }
-        for mount in anywhere(store)[where].mounts(revision or "head")
+        for mount in any_store(store)[where].mounts(revision or "head")
     ]  # fmt: skip
     show(rows, ("prefix", "resource", "mode", "content"), as_json)

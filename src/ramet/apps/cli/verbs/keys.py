@@ -7,9 +7,9 @@ import sys
 from typing import Annotated
 
 from ramet.apps.cli.options import AsJson, Where
-from ramet.apps.cli.output import counted, show
+from ramet.apps.cli.output import plural, show
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.stores import HOME, anywhere
+from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
 
 
@@ -24,7 +24,7 @@ def new(file: Annotated[str, Argument(help="File to make; nobody else can read i
 
 def init(store: Where = HOME) -> None:
     """Begin an encrypted store with the key that RAMET_KEY names; one that exists is only opened."""
-    print(anywhere(store).keys.wrapped_by)
+    print(any_store(store).keys.wrapped_by)
 
 
 def show_keys(store: Where = HOME, as_json: AsJson = False) -> None:
@@ -35,7 +35,7 @@ def show_keys(store: Where = HOME, as_json: AsJson = False) -> None:
             "newest": ring.ids[-1] if ring.ids else "", "opened_by": ", ".join(ring.wrapped_by),
             "from": ", ".join(ring.names), "destroyed": ring.destroyed,
         }
-        for ring in anywhere(store).keys.show()
+        for ring in any_store(store).keys.show()
     ]  # fmt: skip
     show(rows, ("workspace", "state", "epochs", "keys", "newest", "opened_by", "from"), as_json)
 
@@ -55,8 +55,8 @@ def rotate(
                 "that names no place of a key",
                 "write file:PATH, env:NAME or kms:ID; never a key",
             )
-    done = anywhere(store).keys.rotate(to, old)
-    print(f"{counted(done, 'keyring')} written")
+    done = any_store(store).keys.rotate(to, old)
+    print(f"{plural(done, 'keyring')} written")
 
 
 def shred(
@@ -70,11 +70,11 @@ def shred(
         raise RametError(
             "invalid_argument", f"shredding {name!r} cannot be undone", "say --yes when that is what you want"
         )
-    done = anywhere(store).keys.shred(name)
+    done = any_store(store).keys.shred(name)
     if as_json:
         plain = {"workspace": name, "destroyed": done.destroyed, "kept_by": done.kept_by, "removed": done.removed}
         print(json.dumps(plain))
         return
-    print(f"{counted(done.destroyed, 'key')} destroyed, {counted(done.removed, 'object')} removed")
+    print(f"{plural(done.destroyed, 'key')} destroyed, {plural(done.removed, 'object')} removed")
     for other, count in sorted(done.kept_by.items()):
         print(f"{other} still has {count} of its keys: what it began with or merged")

@@ -7,12 +7,12 @@ import sys
 from dataclasses import replace
 from typing import Annotated, Any
 
-from ramet.apps.cli.addresses import split
+from ramet.apps.cli.addresses import split_name
 from ramet.apps.cli.options import AsJson, Name, Quiet, Where
-from ramet.apps.cli.output import counted, moment, say, show
+from ramet.apps.cli.output import iso_time, plural, say, show
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.progress import watched
-from ramet.apps.cli.stores import HOME, anywhere
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
 
 Span = Annotated[str | None, Option(help="90s, 15m, 12h, 30d, 2w; `none` forgets it.")]
@@ -21,15 +21,15 @@ NONE = "none"
 
 def verify(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> int:
     """Read everything in the store, check every digest and reference, and say whom each damage affects."""
-    with watched(quiet) as progress:
-        report = anywhere(store).verify(progress)
+    with progress_bar(quiet) as progress:
+        report = any_store(store).verify(progress)
     if as_json:
         found = {"packs": report.packs, "objects": report.objects, "revisions": report.revisions}
         damages = [damage.__dict__ for damage in report.damages]
         print(json.dumps({"ok": report.ok, **found, "damages": damages}, default=str))
     else:
         counts = {"pack": report.packs, "object": report.objects, "revision": report.revisions}
-        print(", ".join(counted(number, what) for what, number in counts.items()) + (", all sound" * report.ok))
+        print(", ".join(plural(number, what) for what, number in counts.items()) + (", all sound" * report.ok))
         for damage in report.damages:
             print(f"damaged: {damage}", file=sys.stderr)
     return 0 if report.ok else 1
@@ -41,10 +41,10 @@ def repair(
     quiet: Quiet = False,
 ) -> int:
     """Bring back what can be had from other copies and report what is lost."""
-    with watched(quiet) as progress:
-        done = anywhere(store).repair(drop=drop, progress=progress)
-    indexes = counted(len(done.rebuilt), "index", "indexes")
-    print(f"{counted(done.salvaged, 'object')} salvaged, {indexes} made again, {len(done.moved)} set aside")
+    with progress_bar(quiet) as progress:
+        done = any_store(store).repair(drop=drop, progress=progress)
+    indexes = plural(len(done.rebuilt), "index", "indexes")
+    print(f"{plural(done.salvaged, 'object')} salvaged, {indexes} made again, {len(done.moved)} set aside")
     for name, head in done.heads.items():
         print(f"{name} is now at {head or 'nothing'}")
     for name in done.tags:
@@ -67,19 +67,19 @@ def gc(
     """Collect what has expired and what nobody refers to. Safe while others write and read."""
     from ramet.store.refs.retention import seconds
 
-    with watched(quiet) as progress:
+    with progress_bar(quiet) as progress:
         wanted = None if grace is None else seconds(grace)
-        done = anywhere(store).gc(grace=wanted, dry=dry_run, progress=progress)
+        done = any_store(store).gc(grace=wanted, dry=dry_run, progress=progress)
     if as_json or not sys.stdout.isatty():
         show([done.as_dict()], (), as_json)
         return
     for name in done.expired:
         print(f"{'would expire' if dry_run else 'expired'}: {name}")
-    gone = f"{counted(done.removed, 'pack')} and {counted(done.revisions, 'revision')}"
+    gone = f"{plural(done.removed, 'pack')} and {plural(done.revisions, 'revision')}"
     if dry_run:
         print(f"{gone} would go: {size(done.waiting)}")
         return
-    print(f"{counted(done.kept, 'revision')} kept; {gone} removed, {size(done.reclaimed)} reclaimed")
+    print(f"{plural(done.kept, 'revision')} kept; {gone} removed, {size(done.reclaimed)} reclaimed")
     if done.written:
         print(f"{size(done.written)} written anew")
     if done.waiting:
@@ -88,8 +88,8 @@ def gc(
 
 def cost(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Show what each workspace costs: bytes that only it needs, and bytes that it shares."""
-    with watched(quiet) as progress:
-        found = anywhere(store).cost(progress)
+    with progress_bar(quiet) as progress:
+        found = any_store(store).cost(progress)
     rows: list[dict[str, Any]] = [
         {"workspace": c.workspace, "unique": c.unique, "shared": c.shared, "revisions": c.revisions}
         for c in found.workspaces
@@ -112,7 +112,7 @@ def retention(
     """Show or say how long revisions are kept, in the whole store or in one workspace."""
     from ramet.store.refs.retention import described, seconds
 
-    found = anywhere(store)
+    found = any_store(store)
     spans = {"keep_within": keep_within, "min_age": min_age, "grace": grace}
     said: dict[str, Any] = {
         key: None if text == NONE else seconds(text) for key, text in spans.items() if text is not None
@@ -142,7 +142,7 @@ def hold(
     lift: Annotated[bool, Option("--lift", help="End the hold.")] = False,
 ) -> None:
     """Keep everything of a workspace from being removed until the hold is lifted; shows the hold without a reason."""
-    found = anywhere(store)
+    found = any_store(store)
     if lift:
         found.lift(name)
     elif why is not None:
@@ -162,18 +162,18 @@ def pin(
     """Keep a revision from expiring; list or remove such pins."""
     from ramet.store.refs.retention import seconds
 
-    found = anywhere(store)
+    found = any_store(store)
     if delete is not None:
         found.unpin(delete)
     elif name is not None:
-        where, revision = split(name)
+        where, revision = split_name(name)
         made = found[where].pin(revision, seconds=None if time is None else seconds(time), why=why)
         say({"pin": made.token, "id": made.target.hex()}, made.token, as_json)
     else:
         rows = [
             {
                 "pin": p.token, "workspace": p.workspace, "id": p.target.hex(),
-                "until": None if p.until is None else moment(p.until), "why": p.why,
+                "until": None if p.until is None else iso_time(p.until), "why": p.why,
             }
             for p in found.pins()
         ]  # fmt: skip
@@ -189,7 +189,7 @@ def grant(
     revoke: Annotated[bool, Option("--revoke", help="Take back what was granted.")] = False,
 ) -> None:
     """Let a principal read or write a workspace. From the first grant on, nobody else may."""
-    handle = anywhere(store)[name]
+    handle = any_store(store)[name]
     if revoke == (access is not None):
         raise RametError("invalid_argument", "say what is granted, or --revoke", "give readonly or readwrite")
     if revoke:
@@ -200,7 +200,7 @@ def grant(
 
 def grants(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Show who may read and who may write a workspace; nothing is listed when everybody may."""
-    rows = [{"principal": who, "access": access} for who, access in sorted(anywhere(store)[name].grants().items())]
+    rows = [{"principal": who, "access": access} for who, access in sorted(any_store(store)[name].grants().items())]
     show(rows, ("principal", "access"), as_json, empty="everybody may read and write it")
 
 

@@ -11,8 +11,8 @@ from typing import Annotated
 from ramet.apps.cli.addresses import name_only
 from ramet.apps.cli.options import Message, Name, Quiet, Where
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.progress import watched
-from ramet.apps.cli.stores import HOME, SERVERS, connected, opened
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, SERVERS, local_store, remote_store
 from ramet.core.errors import RametError
 
 Prefix = Annotated[str, Argument(help="Where in the workspace, as in /data.")]
@@ -32,7 +32,7 @@ def mount(
     """
 
     async def there() -> str:
-        async with connected(store).open(name_only(name)) as ws:
+        async with remote_store(store).open(name_only(name)) as ws:
             await ws.mount(prefix, mode=mode)
             return (await ws.commit(message or f"mount {prefix}")).name
 
@@ -40,9 +40,9 @@ def mount(
         from ramet.backends.local.disk import DiskResource
         from ramet.backends.local.ram import RAMResource
 
-        async with opened(store).open(name_only(name), commit="never") as ws:
+        async with local_store(store).open(name_only(name), commit="never") as ws:
             ws.mount(prefix, RAMResource() if folder is None else DiskResource(folder), mode)
-            with watched(quiet) as progress:
+            with progress_bar(quiet) as progress:
                 return (await ws.commit(message or f"mount {prefix}", progress=progress)).name
 
     if not prefix.startswith("/"):
@@ -68,10 +68,10 @@ def _sent(store: str, name: str, prefix: str, folder: str, mode: str, message: s
 
     if mode != "write":
         raise RametError("unsupported", "a server cannot make it read-only", "leave --mode out")
-    handle = connected(store)[name]
+    handle = remote_store(store)[name]
     if any(one.prefix == prefix.rstrip("/") for one in handle.mounts()):
         raise RametError("already_exists", f"something is mounted at {prefix}", "umount it first")
-    with tempfile.TemporaryFile(prefix="ramet-mount-") as file, watched(quiet) as progress:
+    with tempfile.TemporaryFile(prefix="ramet-mount-") as file, progress_bar(quiet) as progress:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for top, folders, files in os.walk(folder):
                 left_out = NOTHING.among(os.path.basename(top), [*folders, *files])
@@ -92,12 +92,12 @@ def umount(name: Name, prefix: Prefix, store: Where = HOME, message: Message = "
     """Take a mount out of a workspace. Past revisions keep it."""
 
     async def act() -> str:
-        async with opened(store).open(name_only(name), commit="never") as ws:
+        async with local_store(store).open(name_only(name), commit="never") as ws:
             await (await ws.unmount(prefix)).close()
             return (await ws.commit(message or f"umount {prefix}")).name
 
     async def there() -> str:
-        async with connected(store).open(name_only(name)) as ws:
+        async with remote_store(store).open(name_only(name)) as ws:
             await ws.unmount(prefix)
             return (await ws.commit(message or f"umount {prefix}")).name
 

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-from ramet.apps.cli.addresses import split
+from ramet.apps.cli.addresses import split_name
 from ramet.apps.cli.options import AsJson, Name, Quiet, Where
 from ramet.apps.cli.output import show
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.progress import watched
-from ramet.apps.cli.stores import HOME, SERVERS, anywhere
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, SERVERS, any_store
 from ramet.core.errors import RametError
 
 
@@ -32,12 +32,12 @@ def push(
     quiet: Quiet = False,
 ) -> None:
     """Push a revision as one commit of a git branch. What fails is kept, and tried again without REMOTE."""
-    where, revision = split(name)
-    handle = anywhere(store)[where]
+    where, revision = split_name(name)
+    handle = any_store(store)[where]
     secrets = _secrets(secret or [])
     rows: list[dict[str, Any]] = []
     failed: list[RametError] = []
-    with watched(quiet) as progress:
+    with progress_bar(quiet) as progress:
         if remote is not None:
             local = "://" not in remote and ":" not in remote
             place = str(Path(remote).absolute()) if local and not store.startswith(SERVERS) else remote

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from ramet.apps.cli.listen_port import listening
+from ramet.apps.cli.listen_port import listen
 from ramet.apps.cli.options import ConfigFile, Where
 from ramet.apps.cli.parameters import Argument, Given, Option
-from ramet.apps.cli.stores import HOME, SERVERS, anywhere, chosen, configured, opened
+from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
 from ramet.core.errors import RametError, missing_extra
 
 
@@ -84,12 +84,12 @@ def serve(
     if token is None and (socket is None or value("rendezvous", rendezvous) is not None):
         token = str(Path(store).expanduser() / "server-token") if "://" not in store else "~/.ramet/server-token"
     address, number = value("host", host), value("port", port)
-    served = opened(store)
+    served = local_store(store)
     if token is not None:
         read_token(token)  # made before anyone can connect: whoever finds the port open finds the token
     at = None
     if socket is None:
-        at = listening(address, number)
+        at = listen(address, number)
         number = at.getsockname()[1]
     where = socket or f"{'https' if tls else 'http'}://{address}:{number}"
     print(f"ramet serves {store} on {where}" + (f", token in {token}" if token else ""), file=sys.stderr)
@@ -140,7 +140,7 @@ def rendezvous(
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     where = token_file or str(place / ".token")
     served = app(str(place), read_token(where))
-    at = listening(host, port)
+    at = listen(host, port)
     number = at.getsockname()[1]
     print(f"ramet receives branches on http://{host}:{number}/NAME.git, token in {where}", file=sys.stderr)
     uvicorn.Server(uvicorn.Config(served, log_level="warning", access_log=False)).run([at])
@@ -159,15 +159,15 @@ def mcp(
     from ramet.apps.mcp.server import run_http, run_stdio
     from ramet.apps.server.settings import read_token
 
-    described = configured(config)
-    store = store if described is None else chosen(store, described)
+    described = config_of(config)
+    store = store if described is None else store_for(store, described)
     some = None if tools is None else tools.split(",")
     if http is None:
-        asyncio.run(run_stdio(anywhere(store), name, some, config=described))
+        asyncio.run(run_stdio(any_store(store), name, some, config=described))
     else:
         home = HOME if store.startswith(SERVERS) else store
         token = read_token(Path(home).expanduser() / "server-token")
-        at = listening("127.0.0.1", http)
+        at = listen("127.0.0.1", http)
         number = at.getsockname()[1]
         print(f"ramet serves {name} on http://127.0.0.1:{number}/mcp, token in {home}/server-token", file=sys.stderr)
-        asyncio.run(run_http(anywhere(store), name, some, token=token, config=described, listening=at))
+        asyncio.run(run_http(any_store(store), name, some, token=token, config=described, listening=at))

@@ -18,12 +18,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from ramet.apps.cli.addresses import split
+from ramet.apps.cli.addresses import split_name
 from ramet.apps.cli.options import ConfigFile, Where
-from ramet.apps.cli.output import clock, moment
+from ramet.apps.cli.output import iso_time, local_time
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.progress import watched
-from ramet.apps.cli.stores import HOME, SERVERS, chosen, configured, connected, opened
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, SERVERS, config_of, local_store, remote_store, store_for
 from ramet.core.errors import RametError
 from ramet.workspace.changes import WRITES
 from ramet.workspace.loop_thread import LoopThread
@@ -56,15 +56,15 @@ def shell(
     """Work in a workspace by hand. What you did is committed when you leave; `!help` tells what else there is."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started us may have ignored it
     with LoopThread() as loop:
-        described_by = configured(config)
+        described_by = config_of(config)
         name = name or (described_by.name if described_by is not None else None)
         if name is None:
             raise RametError("invalid_argument", "no workspace was named", "write ramet shell NAME, or -c NAME")
-        where, revision = split(name)
-        place = store if described_by is None else chosen(store, described_by)
+        where, revision = split_name(name)
+        place = store if described_by is None else store_for(store, described_by)
         if place.startswith(SERVERS):
             return _from_afar(loop, place, where, revision, create, described_by is not None)
-        found = opened(place)
+        found = local_store(place)
         if create and where not in found:
             found.create(where)
         if described_by is None:
@@ -84,12 +84,12 @@ def shell(
 def _from_afar(loop: LoopThread, store: str, name: str, revision: str | None, create: bool, described: bool) -> int:
     if described:
         raise RametError("unsupported", "a server is told how to open a workspace by its owner", "leave --config out")
-    found = connected(store)
+    found = remote_store(store)
     if create and name not in found:
         found.create(name)
     ws = loop.run(found.open(name, revision).__aenter__())
     try:
-        return Afar(loop, found, ws).run()
+        return RemoteTerminal(loop, found, ws).run()
     finally:
         loop.run(ws.close())
 
@@ -136,7 +136,7 @@ class Terminal:
         lines = [record.command.strip().partition("\n")[0][:72] for record in self._ws.history.after(self._told - 1)]
         if lines:
             shown = self._ws.secrets.scrub_text("; ".join(lines[-LINES:]))
-            with watched() as progress:
+            with progress_bar() as progress:
                 self._loop.run(self._ws.commit(f"... {shown}" if len(lines) > LINES else shown, progress=progress))
 
     def _do(self, text: str) -> None:
@@ -268,14 +268,14 @@ class Terminal:
 
     def _commit(self, message: str) -> None:
         message = _message(message)
-        with watched() as progress:
+        with progress_bar() as progress:
             revision = self._loop.run(self._ws.commit(message or "by hand", progress=progress))
         self._since, self._told = time.time(), self._ws.history.next_number
         print(revision.name)
 
     def _log(self, _: str) -> None:
         for revision in self._store[self._ws.name].log():
-            when = clock(moment(revision.time))
+            when = local_time(iso_time(revision.time))
             print(f"{revision.name:<16} {when}  {revision.message}")
 
     def _diff(self, _: str) -> None:
@@ -305,7 +305,7 @@ class Terminal:
         print("".join(f"{name + ' ' + takes:<20} {text}\n" for name, (takes, text) in VERBS.items()), end="")
 
 
-class Afar(Terminal):
+class RemoteTerminal(Terminal):
     """A workspace of a server, which commits what a command changed before it answers, unless it was told otherwise."""
 
     _leaving = "leaves"

@@ -7,12 +7,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
-from ramet.apps.cli.addresses import split
+from ramet.apps.cli.addresses import split_name
 from ramet.apps.cli.options import AsJson, Message, Name, Quiet, Where
-from ramet.apps.cli.output import counted, described, say
+from ramet.apps.cli.output import plural, revision_row, say
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.progress import watched
-from ramet.apps.cli.stores import HOME, anywhere
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
 
 Compress = Annotated[str | None, Option(help="gz, bz2 or xz.")]
@@ -32,15 +32,15 @@ def checkout(
     """Write a revision to a real directory.
     With --replace only what differs is written, and what is not in the revision is removed.
     """
-    where, revision = split(name)
+    where, revision = split_name(name)
     place = Path(target).expanduser()
     if not replace and place.is_dir() and any(place.iterdir()):
         raise RametError(
             "already_exists", f"{target} is not empty",
             "give an empty directory, or --replace to make it equal to the revision: what else is in it is removed",
         )  # fmt: skip
-    with watched(quiet) as progress:
-        receipt = anywhere(store)[where].checkout(str(place), revision, prefix, progress=progress)
+    with progress_bar(quiet) as progress:
+        receipt = any_store(store)[where].checkout(str(place), revision, prefix, progress=progress)
     told = {"written": receipt.written, "kept": receipt.kept, "removed": receipt.removed}
     text = ", ".join(f"{number} {what}" for what, number in told.items())
     tree = receipt.tree.hex()
@@ -55,9 +55,9 @@ def snapshot(
     quiet: Quiet = False,
 ) -> None:
     """Write a workspace to a snapshot tar."""
-    with watched(quiet) as progress:
-        where, revision = split(name)
-        anywhere(store)[where].export(target, revision, compress=compress, progress=progress)
+    with progress_bar(quiet) as progress:
+        where, revision = split_name(name)
+        any_store(store)[where].export(target, revision, compress=compress, progress=progress)
 
 
 def export(
@@ -71,15 +71,15 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write a revision as a snapshot tar (or with --tar a plain one), or the history as git."""
-    with watched(quiet) as progress:
-        where, revision = split(name)
-        handle = anywhere(store)[where]
+    with progress_bar(quiet) as progress:
+        where, revision = split_name(name)
+        handle = any_store(store)[where]
         if git + git_stream + tar > 1 or ((git or git_stream) and (revision or compress)):
             raise RametError("invalid_argument", "these options do not go together", "see `ramet export --help`")
         if git:
             done = handle.export_git(target, progress=progress)
             counts = {"commit": done.commits, "blob": done.blobs, "tag": done.tags}
-            print(f"{', '.join(counted(n, what) for what, n in counts.items())} on branch {done.branch}")
+            print(f"{', '.join(plural(n, what) for what, n in counts.items())} on branch {done.branch}")
             for path in done.left_out:
                 print(f"left out: {path}", file=sys.stderr)
         elif git_stream:
@@ -104,14 +104,14 @@ def import_archive(
     quiet: Quiet = False,
 ) -> None:
     """Make a revision of a snapshot tar or of any other tar."""
-    with watched(quiet) as progress:
+    with progress_bar(quiet) as progress:
         options = {"prefix": prefix, "kind": kind, "message": message, "author": author, "progress": progress}
         if source != "-" and not Path(source).expanduser().exists():
             raise RametError(
                 "not_found", f"there is no {source}", "give a tar that exists, or - for the standard input"
             )
         given = sys.stdin.buffer if source == "-" else str(Path(source).expanduser())
-        done = anywhere(store).import_archive(name, given, **options)
-        say({**described(done.revision), "left_out": list(done.left_out)}, done.revision.name, as_json)
+        done = any_store(store).import_archive(name, given, **options)
+        say({**revision_row(done.revision), "left_out": list(done.left_out)}, done.revision.name, as_json)
         for text in done.left_out:
             print(f"left out: {text}", file=sys.stderr)

@@ -15,10 +15,10 @@ from urllib import request as url_request
 from urllib.parse import quote, quote_from_bytes
 
 from ramet.apps.cli.addresses import address
-from ramet.apps.cli.listen_port import listening
+from ramet.apps.cli.listen_port import listen
 from ramet.apps.cli.options import ConfigFile, Where, known_names
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.stores import HOME, chosen, configured, opened
+from ramet.apps.cli.stores import HOME, config_of, local_store, store_for
 from ramet.core.errors import RametError
 from ramet.core.paths import encode
 
@@ -50,7 +50,7 @@ def ui(
         url = store
     if url is not None:
         token = token_of(token_file, HOME if "://" in store else store)
-        shown(asked(url.rstrip("/"), token, place), browser)
+        show_link(request_link(url.rstrip("/"), token, place), browser)
         return
     if store.startswith("unix:"):
         raise RametError("unsupported", "a browser cannot use a unix socket", "serve with a port, and give --url")
@@ -71,20 +71,20 @@ def _serve(store: str, place: str, name: str | None, port: int, browser: bool, c
     from ramet.apps.server.settings import ServerSettings
     from ramet.apps.ui.pages import Pages
 
-    described = configured(config)
-    served = opened(store if described is None else chosen(store, described))
+    described = config_of(config)
+    served = local_store(store if described is None else store_for(store, described))
     wanted = None if name is None else address(name).name
     if wanted is not None and wanted not in served and (described is None or described.name != wanted):
         raise RametError("workspace_not_found", f"no workspace {wanted!r}", "see `ramet ls`, or create it")
     token = secrets.token_urlsafe(32)  # of this run alone: when it ends, whatever has it can do nothing
     pages = Pages(token)
-    at = listening("127.0.0.1", port)
+    at = listen("127.0.0.1", port)
     origin = f"http://127.0.0.1:{at.getsockname()[1]}"
 
     def link() -> str:
         return pages.link(origin, place)
 
-    shown(link(), browser)
+    show_link(link(), browser)
     told = "Ctrl-C ends it."
     if sys.stdin.isatty():
         threading.Thread(target=_more_links, args=(link,), daemon=True).start()
@@ -113,7 +113,7 @@ def token_of(file: str | None, store: str) -> str:
     return read_token(place)
 
 
-def asked(url: str, token: str, place: str) -> str:
+def request_link(url: str, token: str, place: str) -> str:
     """A link from a server that runs."""
     headers = {"Authorization": f"Bearer {token}"}
     try:
@@ -135,7 +135,7 @@ def asked(url: str, token: str, place: str) -> str:
     return f"{url}/ui/#/{place}?link={code}"
 
 
-def shown(link: str, browser: bool) -> None:
+def show_link(link: str, browser: bool) -> None:
     print(link, flush=True)
     if browser and _has_display():
         import webbrowser

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Final
 
-from ramet.apps.cli.addresses import split
+from ramet.apps.cli.addresses import split_name
 from ramet.apps.cli.options import AsJson, Message, Name, Where
-from ramet.apps.cli.output import described, say, show
+from ramet.apps.cli.output import revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.stores import HOME, anywhere
+from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
 
 KEYS: Final = ("revision", "id", "time", "message", "phase", "lineage", "resumable", "content", "parents")
@@ -18,16 +18,16 @@ KEYS: Final = ("revision", "id", "time", "message", "phase", "lineage", "resumab
 
 def create(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Create an empty workspace."""
-    anywhere(store).create(name)
+    any_store(store).create(name)
     say({"workspace": name}, name, as_json)
 
 
 def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
     """List the workspaces of the store."""
-    found = anywhere(store)
+    found = any_store(store)
     rows = []
     for name, head in found.heads().items():
-        rows.append({"workspace": name, **(dict.fromkeys(KEYS) if head is None else described(head))})
+        rows.append({"workspace": name, **(dict.fromkeys(KEYS) if head is None else revision_row(head))})
     if not rows and not as_json and sys.stdout.isatty():
         print(f"no workspace in {store} yet; `ramet create NAME` makes one")
         return
@@ -36,7 +36,7 @@ def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
 
 def rm(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Remove a workspace. Its revisions stay until they are collected."""
-    anywhere(store).rm(name)
+    any_store(store).rm(name)
     if as_json:
         say({"removed": name}, "", True)
 
@@ -48,9 +48,9 @@ def fork(
     as_json: AsJson = False,
 ) -> None:
     """Begin a workspace with a revision of another one; nothing is copied."""
-    where, revision = split(name)
-    made = anywhere(store)[where].fork(revision, new_name)
-    say({"workspace": new_name, **described(made)}, made.name, as_json)
+    where, revision = split_name(name)
+    made = any_store(store)[where].fork(revision, new_name)
+    say({"workspace": new_name, **revision_row(made)}, made.name, as_json)
 
 
 def revert(
@@ -61,14 +61,14 @@ def revert(
     as_json: AsJson = False,
 ) -> None:
     """Make the content of a past revision the newest one, whole or by path. History stays."""
-    where, revision = split(name)
+    where, revision = split_name(name)
     if revision is None:
         raise RametError("invalid_argument", "no revision was given", "write NAME@REVISION; `ramet log` lists them")
-    handle = anywhere(store)[where]
+    handle = any_store(store)[where]
     made = handle.revert(revision, message, paths)
     if paths and handle.find(made.parents[0].hex()).content_manifest == made.content_manifest:
         print(f"ramet: {', '.join(paths)} was so already, or is in neither revision", file=sys.stderr)
-    say(described(made), made.name, as_json)
+    say(revision_row(made), made.name, as_json)
 
 
 def merge(
@@ -79,9 +79,9 @@ def merge(
     as_json: AsJson = False,
 ) -> int:
     """Bring another workspace into this one. Conflicts are listed, change nothing, and give status 4."""
-    result = anywhere(store)[split(name)[0]].merge(other, message)
+    result = any_store(store)[split_name(name)[0]].merge(other, message)
     if result.revision is not None:
-        say(described(result.revision), result.revision.name, as_json)
+        say(revision_row(result.revision), result.revision.name, as_json)
         return 0
     show([{"conflict": c.why, "path": c.path} for c in result.conflicts], ("conflict", "path"), as_json)
     return 4
@@ -97,8 +97,8 @@ def tag(
     as_json: AsJson = False,
 ) -> None:
     """Name a revision so that NAME@TAG finds it and it is kept; list or delete such names."""
-    where, revision = split(name)
-    handle = anywhere(store)[where]
+    where, revision = split_name(name)
+    handle = any_store(store)[where]
     if tag is None:
         rows = [
             {"tag": t.name, "revision": handle.find(t.name).name, "id": t.target.hex(), "message": t.message}
