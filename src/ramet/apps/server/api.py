@@ -102,12 +102,12 @@ class Api:
             if below is None:
                 below = node.get("*") if part else None
                 if below is None:
-                    raise Refusal("not_found", "there is nothing at this address", "see /openapi.json")
+                    raise Refusal("not_found", "no such route", "See /openapi.json.")
                 parts.append(unquote(part, errors="surrogateescape"))
             node = below
         methods = node.get("")
         if methods is None:
-            raise Refusal("not_found", "there is nothing at this address", "see /openapi.json")
+            raise Refusal("not_found", "no such route", "See /openapi.json.")
         route = methods.get(method)
         if route is None:
             allowed = ", ".join(sorted(methods))

@@ -72,7 +72,7 @@ class App:
         return Response(self._description, media_type="application/json")
 
     async def _nothing(self, request: Request, error: Exception) -> Response:
-        reply = problem_for("not_found", "there is nothing at this address", "see /openapi.json")
+        reply = problem_for("not_found", "no such route", "See /openapi.json.")
         return Response(reply.body, reply.status, media_type="application/problem+json")
 
     @contextlib.asynccontextmanager

@@ -129,7 +129,7 @@ class Pages:
             return await self._redeemed(call)
         found = self._files.get(path)
         if found is None:
-            raise Refusal("not_found", "there is nothing at this address", f"open {UI}/")
+            raise Refusal("not_found", "no such route", f"Open {UI}/.")
         self._only(method, "GET", "HEAD")
         headers = [(b"content-type", found.type), (b"etag", found.etag.encode()), (b"cache-control", b"no-cache")]
         given = call.header(b"if-none-match") or ""
