@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from ramet.apps.cli.parameters import Command as VerbCommand
 from ramet.commands.framework.command import Command, Spec
 from ramet.commands.framework.table import COMMANDS, Lazy
 from ramet.core.errors import CODES
@@ -65,17 +66,18 @@ def plain(text: str) -> str:
 
 def cli_page() -> str:
     """Every verb with its arguments and options, as the command line itself declares them."""
-    import typer
-
-    from ramet.apps.cli.main import build
     from ramet.apps.cli.verb_table import VERBS
 
-    top: Any = typer.main.get_command(build())
     lines = ["# The command line\n", NOTE, CLI_INTRO]
     for family, verbs in VERBS.items():
         lines.append(f"## {family}\n")
         for verb in verbs:
-            lines += verb_lines(f"ramet {verb.name}", top.commands[verb.name], "###")
+            if not verb.verbs:
+                lines += verb_lines(verb.command(), "###")
+                continue
+            lines += [f"### ramet {verb.name}\n", verb.summary, ""]
+            for inner in verb.verbs:
+                lines += verb_lines(inner.command(f"ramet {verb.name}"), "####")
     return "\n".join(lines)
 
 
@@ -100,33 +102,26 @@ Tables on a terminal; JSON with `--json` or when piped. Errors are one line of c
 """
 
 
-def verb_lines(name: str, command: Any, level: str) -> list[str]:
+def verb_lines(command: VerbCommand, level: str) -> list[str]:
     from ramet.apps.cli.verb_table import SHOWN
 
-    lines = [f"{level} {name}\n", plain(command.help or ""), ""]
-    if hasattr(command, "commands"):
-        for inner in command.commands.values():
-            lines += verb_lines(f"{name} {inner.name}", inner, level + "#")
-        return lines
-    arguments = [p for p in command.params if p.param_type_name == "argument"]
-    options = [p for p in command.params if p.param_type_name == "option"]
-    spelled_out = " ".join(
-        argument.name.upper() if argument.required else f"[{argument.name.upper()}]" for argument in arguments
-    )
-    lines += ["```text", f"{name} {spelled_out}".rstrip() + (" [OPTIONS]" if options else ""), "```\n"]
-    shown = SHOWN.get(name.removeprefix("ramet "), ())
+    lines = [f"{level} {command.path}\n", command.help, ""]
+    arguments, options = command.arguments, command.options
+    spelled_out = " ".join(one.label if one.required else f"[{one.label}]" for one in arguments)
+    lines += ["```text", f"{command.path} {spelled_out}".rstrip() + (" [OPTIONS]" if options else ""), "```\n"]
+    shown = SHOWN.get(command.path.removeprefix("ramet "), ())
     if shown:
         lines += ["```text", *shown, "```\n"]
     if arguments or options:
         lines += ["| | |", "|---|---|"]
         for argument in arguments:
-            lines.append(f"| `{argument.name.upper()}` | {escaped(plain(argument.help or ''))} |")
+            lines.append(f"| `{argument.label}` | {escaped(argument.help)} |")
         for option in options:
-            names = ", ".join(f"`{one}`" for one in option.opts)
-            default = option.default
+            names = ", ".join(f"`{one}`" for one in option.flags)
+            default = None if option.required else option.default
             shown_default = "" if default in (None, "", False) else f" Default: `{default}`."
             variable = f" Variable: `${option.envvar}`." if option.envvar else ""
-            lines.append(f"| {names} | {escaped(plain(option.help or ''))}{shown_default}{variable} |")
+            lines.append(f"| {names} | {escaped(option.help)}{shown_default}{variable} |")
         lines.append("")
     return lines
 

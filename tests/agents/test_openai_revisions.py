@@ -33,7 +33,7 @@ from ramet.agents.openai_agents import (
     RametSnapshot,
     RametSnapshotSpec,
     gitrepo,
-    live,
+    open_sandboxes,
 )
 from ramet.agents.openai_agents.checkpoints import MAGIC, Pointer
 from ramet.backends.local.disk import DiskResource
@@ -190,7 +190,7 @@ def test_a_bucket_is_mounted_without_a_program(monkeypatch: pytest.MonkeyPatch) 
         asked.append(entry.bucket)
         return bucket
 
-    monkeypatch.setattr(live, "native_resource", made)
+    monkeypatch.setattr(open_sandboxes, "native_resource", made)
     mount = S3Mount(bucket="data", mount_strategy=InContainerMountStrategy(pattern=RcloneMountPattern()))
     manifest = Manifest(entries={"cloud": mount, "keep": File(content=b"k")})
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from ramet.apps.cli.main import build
+from ramet.apps.cli.verb_table import leaves
 from ramet.apps.client import client
 from ramet.apps.client import reference as client_ref
 from ramet.apps.client import sandbox as client_run
@@ -48,12 +47,7 @@ SANDBOX = {
 
 
 def verbs() -> list[str]:
-    top: Any = typer.main.get_command(build())
-    found = []
-    for name, command in top.commands.items():
-        inner = getattr(command, "commands", None)
-        found += [name] if inner is None else [f"{name} {one}" for one in inner]
-    return sorted(found)
+    return sorted(f"{path} {verb.name}".removeprefix("ramet ") for path, verb in leaves())
 
 
 def test_every_verb_is_in_the_table_or_says_why_not() -> None:

@@ -47,7 +47,7 @@ HOME: Final = "/workspace"
 
 
 @dataclass
-class Live:
+class OpenEnvironment:
     """An environment that is open in this process."""
 
     ws: Workspace
@@ -55,7 +55,7 @@ class Live:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-_LIVE: dict[tuple[object, str], Live] = {}
+_OPEN: dict[tuple[object, str], OpenEnvironment] = {}
 """By place and name. A ref finds its environment here; a stored one is opened again when it is not here."""
 
 
@@ -105,13 +105,13 @@ class RametWorkspaceBackend:
 
     # ---------------------------------------------------------------------------------------- environments
 
-    async def _live(self) -> Live:
+    async def _live(self) -> OpenEnvironment:
         async with self._opening:
             if self._store is None and self._where is not None:
                 self._store = await asyncio.to_thread(Store, self._where)
             if self._ref is None:
                 return await self._create()
-            found = _LIVE.get((self._place, self._ref.id))
+            found = _OPEN.get((self._place, self._ref.id))
             if found is not None and found.gone.is_set():
                 found = None
             elif found is not None and found.loop.is_closed() and isinstance(found.ws, StoredWorkspace):
@@ -121,27 +121,27 @@ class RametWorkspaceBackend:
                 found = await self._attach(self._ref.id)
             return found
 
-    async def _create(self) -> Live:
+    async def _create(self) -> OpenEnvironment:
         name = self._name or f"agent-{uuid.uuid4().hex[:12]}"
         loop = asyncio.get_running_loop()
         if self._given is not None:
-            live = Live(self._given, loop)
+            live = OpenEnvironment(self._given, loop)
         elif self._store is None:
-            live = Live(Workspace(self._mounts), loop)
+            live = OpenEnvironment(Workspace(self._mounts), loop)
         else:
             if name not in self._store:
                 await asyncio.to_thread(self._store.create, name)
-            live = Live(await self._open(name), loop)
-        _LIVE[self._place, name] = live
+            live = OpenEnvironment(await self._open(name), loop)
+        _OPEN[self._place, name] = live
         self._ref = WorkspaceRef(provider=PROVIDER, id=name)
         await ops.make_dirs(live.ws.fs, self._start)
         await self._keep(live, "begin")
         return live
 
-    async def _attach(self, name: str) -> Live:
+    async def _attach(self, name: str) -> OpenEnvironment:
         if self._store is None or name not in self._store:
             raise WorkspaceUnavailableError(f"there is no environment {name!r}")
-        live = _LIVE[self._place, name] = Live(await self._open(name), asyncio.get_running_loop())
+        live = _OPEN[self._place, name] = OpenEnvironment(await self._open(name), asyncio.get_running_loop())
         return live
 
     async def _open(self, name: str) -> StoredWorkspace:
@@ -156,7 +156,7 @@ class RametWorkspaceBackend:
         }
         return await self._store.open(name, mounts=more, resources=resources, wait=self._wait).__aenter__()
 
-    async def _keep(self, live: Live, message: str) -> None:
+    async def _keep(self, live: OpenEnvironment, message: str) -> None:
         """What was acknowledged is durable: a revision, unless nothing has changed."""
         if isinstance(live.ws, StoredWorkspace) and live.ws is not self._given and not live.gone.is_set():
             await live.ws.commit(live.ws.secrets.scrub_text(message.strip().partition("\n")[0][:72]))
@@ -165,7 +165,7 @@ class RametWorkspaceBackend:
         """Let another process attach: commit, and close what is open here. The next operation opens it again."""
         if self._ref is None or self._given is not None or self._store is None:
             return
-        live = _LIVE.pop((self._place, self._ref.id), None)
+        live = _OPEN.pop((self._place, self._ref.id), None)
         if live is not None and isinstance(live.ws, StoredWorkspace):
             await live.ws.finish()
 
@@ -173,7 +173,7 @@ class RametWorkspaceBackend:
         """Delete the environment: its commands stop, and its ref leads nowhere any more."""
         if self._ref is None:
             return
-        live = _LIVE.pop((self._place, self._ref.id), None)
+        live = _OPEN.pop((self._place, self._ref.id), None)
         if live is not None:
             live.gone.set()
             if isinstance(live.ws, StoredWorkspace) and live.ws is not self._given:
@@ -225,7 +225,7 @@ class RametWorkspaceBackend:
 
     # ----------------------------------------------------------------------------------------------- files
 
-    async def _files(self) -> tuple[Live, Any]:
+    async def _files(self) -> tuple[OpenEnvironment, Any]:
         live = await self._live()
         return live, live.ws.get_session().fs
 

@@ -32,6 +32,8 @@ class Session:
         """Whether the running call was stopped because the session is closing."""
         self.reopen: list[dict[str, Any]] = []
         """Saved descriptors, which the next call reopens first."""
+        self.last_state: dict[str, Any] | None = None
+        """What `ChangeWatch` saw after the last call, for the comparison after the next one."""
 
     def __repr__(self) -> str:
         return f"Session({self.session_id!r}, cwd={str(self.cwd)!r})"

@@ -17,22 +17,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from tests.apps.cli.runner import invoke
 
-from ramet import AgentRun
-from ramet.apps.cli.main import build
-from ramet.apps.cli.verb_table import VERBS, help_text, near
-from ramet.apps.cli.verbs.exec import HOME, Line, understood
+from ramet import AgentRun, Store
+from ramet.apps.cli.help import help_text
+from ramet.apps.cli.parser import UsageError, parse
+from ramet.apps.cli.verb_table import VERBS, find, leaves, near
 from ramet.apps.server import models
 from ramet.workspace.loop_thread import LoopThread
-
-app = build()
 
 
 @pytest.fixture
 def ramet(tmp_path: Path):  # type: ignore[no-untyped-def]
     def run(*words: str, status: int = 0, stdin: str | None = None) -> str:
-        result = CliRunner(env={"RAMET_HOME": str(tmp_path / "home")}).invoke(app, list(words), input=stdin)
+        result = invoke(list(words), stdin or "", {"RAMET_HOME": str(tmp_path / "home")})
         assert result.exit_code == status, result.output
         return result.output
 
@@ -104,7 +102,6 @@ def test_exec_tells_its_result_as_the_server_does(ramet, tmp_path: Path) -> None
         ramet("exec", "demo", "--json", "--timeout", "0.05", "echo so far; sleep 9", stdin="", status=124)
     )
     assert told["timed_out"] and told["stdout"] == "so far\n"
-    assert understood(["demo", "ls", "--json"]) == Line("demo", "ls", HOME, as_json=True)
 
 
 def test_in_and_out(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -210,16 +207,20 @@ def test_help_of_verbs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verb", [verb for verbs in VERBS.values() for verb in verbs], ids=lambda verb: verb.name)
 def test_the_table_says_what_the_verbs_say(verb: Any) -> None:
-    told = " ".join(verb.help().split())
-    assert told.startswith(verb.summary)
+    assert verb.help().startswith(verb.summary)
     assert verb.name in help_text(bold=False)
+
+
+def test_the_table_says_what_verbs_inside_of_verbs_say() -> None:
+    for path, verb in leaves():
+        assert verb.command(path).help.startswith(verb.summary)
 
 
 def test_help_imports_no_engine(tmp_path: Path) -> None:
     script = (
         "import sys; sys.argv = ['ramet', '--help']\nfrom ramet.apps.cli.main import main\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "print({'typer', 'rich', 'asyncio', 'obstore', 'msgspec'} & set(sys.modules), file=sys.stderr)"
+        "print({'dataclasses', 'rich', 'asyncio', 'obstore', 'msgspec'} & set(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "ramet exec demo" in done.stdout and done.stderr == "set()\n"
@@ -227,7 +228,7 @@ def test_help_imports_no_engine(tmp_path: Path) -> None:
 
 def test_an_ordinary_exec_imports_only_what_it_needs(tmp_path: Path) -> None:
     assert command("create", "demo", home=tmp_path).returncode == 0
-    heavy = ("typer", "rich", "pydantic", "obstore", "re2", "regex", "pyfastcdc", "importlib.metadata", "email", "http")
+    heavy = ("rich", "pydantic", "obstore", "re2", "regex", "pyfastcdc", "importlib.metadata", "email", "http")
     script = (
         "import sys; sys.argv = ['ramet', 'exec', 'demo', 'echo hi']\nfrom ramet.apps.cli.main import main\n"
         f"try: main()\nexcept SystemExit: pass\nprint(sorted({set(heavy)!r} & set(sys.modules)))"
@@ -237,45 +238,6 @@ def test_an_ordinary_exec_imports_only_what_it_needs(tmp_path: Path) -> None:
         env={**os.environ, "RAMET_HOME": str(tmp_path)},
     )  # fmt: skip
     assert done.stdout == "hi\n[]\n"
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with one workspace, for who only looks at it."""
-    home = tmp_path_factory.mktemp("demo")
-    assert command("create", "demo", home=home).returncode == 0
-    assert command("exec", "demo", "echo 1 > /f", home=home).returncode == 0
-    return home
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("ls",), ("ls", "--json"), ("log", "demo"), ("log", "demo@1", "-g"), ("show", "demo:/f"), ("show", "demo@1:/f"),
-     ("log", "none"), ("show", "demo:/none"), ("show", "demo")],
-    ids=" ".join,
-)  # fmt: skip
-def test_the_quick_way_says_what_the_whole_one_does(demo: Path, words: tuple[str, ...]) -> None:
-    script = (
-        f"import sys; sys.argv = ['ramet', *{words!r}]\n"
-        "from ramet.apps.cli import quick as glancing; from ramet.apps.cli.main import main\n"
-        "if {slow}: glancing.understood = lambda *_: None\n"
-        "try: main()\nexcept SystemExit as end: code = end.code\n"
-        "sys.stdout.flush(); print('\\n', code, 'typer' in sys.modules, file=sys.stderr)"
-    )
-    env = {**os.environ, "RAMET_HOME": str(demo)}
-    quick, slow = (
-        subprocess.run(
-            [sys.executable, "-c", script.replace("{slow}", str(way))],
-            capture_output=True,
-            text=True,
-            env=env,
-            check=True,
-        )
-        for way in (False, True)
-    )
-    assert quick.stdout == slow.stdout
-    assert quick.stderr.endswith(" False\n") and slow.stderr.endswith(" True\n")
-    assert quick.stderr.removesuffix("False\n") == slow.stderr.removesuffix("True\n")
 
 
 def test_a_typo_gets_a_suggestion(tmp_path: Path) -> None:
@@ -470,8 +432,12 @@ def test_a_directory_is_bound_while_a_program_runs(ramet, tmp_path: Path) -> Non
     work, full = tmp_path / "work", tmp_path / "full"
     ramet("create", "demo")
     ramet("exec", "demo", "mkdir /src; echo one > /src/a; echo two > /src/b", stdin="")
-    script = "import os; print(os.environ['RAMET_WORKSPACE']); os.remove('src/a'); open('new', 'w').write('made')"
-    assert ramet("bind", "demo", str(work), "--", sys.executable, "-c", script).splitlines()[-1] == "demo-2"
+    script = (
+        "import os, sys; assert os.environ['RAMET_WORKSPACE'] == 'demo' and os.environ['RAMET_HOME'] == sys.argv[1]\n"
+        "os.remove('src/a'); open('new', 'w').write('made')"
+    )
+    home = str(tmp_path / "home")
+    assert ramet("bind", "demo", str(work), "--", sys.executable, "-c", script, home).splitlines()[-1] == "demo-2"
     changes = {row["path"]: row["change"] for row in json.loads(ramet("diff", "demo", "--json"))}
     assert changes == {"/new": "added", "/src/a": "removed"} and ramet("show", "demo:/new") == "made"
     ramet("bind", "demo", str(tmp_path / "other"), "-q", "--", sys.executable, "-c", "raise SystemExit(7)", status=7)
@@ -613,44 +579,122 @@ def test_looking_inside(ramet) -> None:  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("line", "found"),
     [
-        (["demo", "ls"], ("demo", "ls", None, False)),
-        (["-q", "demo", "--timeout", "2.5", "ls -l"], ("demo", "ls -l", 2.5, True)),
-        (["demo", "--", "-x"], ("demo", "-x", None, False)),
-        (["demo"], None),
-        (["demo", "a", "b"], None),
-        (["demo", "ls", "--help"], None),
-        (["demo", "ls", "--timeout", "soon"], None),
-        (["demo", "ls", "-m"], None),
-        (["demo", "ls", "-mx=1"], None),
+        ("exec demo ls", {"name": "demo", "command": "ls", "timeout": None, "quiet": False, "store": "/home"}),
+        ("exec -q demo --timeout 2.5 ls", {"name": "demo", "command": "ls", "timeout": 2.5, "quiet": True}),
+        ("exec demo -- -x", {"name": "demo", "command": "-x"}),
+        ("exec demo ls -mx=1", {"message": "x=1"}),
+        ("exec demo ls -qmx --message y --json", {"message": "y", "quiet": True, "as_json": True}),
+        ("exec demo ls --store=x --message=", {"store": "x", "message": ""}),
+        ("exec demo", {"command": None}),
+        ("exec", None),
+        ("exec demo a b", None),
+        ("exec demo ls --timeout soon", None),
+        ("exec demo ls -m", None),
+        ("exec demo ls --json=1", None),
+        ("exec demo ls -x", None),
+        ("bisect w 1 2 -- a -b", {"name": "w", "good": "1", "bad": "2", "command": ["a", "-b"]}),
+        ("revert w@1", {"paths": None}),
+        ("revert w@1 /a -m x /b", {"paths": ["/a", "/b"], "message": "x"}),
+        ("push w --path a --path=b", {"path": ["a", "b"], "secret": None, "branch": "{{.name}}"}),
+        ("ui --no-browser", {"browser": False, "name": None, "port": 0}),
+        ("ui --no-browser --browser --port 7", {"browser": True, "port": 7}),
+        ("history w -n 0", {"last": 0}),
+        ("history w -n -1", None),
+        ("tag w -df", {"delete": True, "force": True}),
+        ("events", {"secret": "hush"}),
+        ("serve --port 0 --socket s", {"port": 0, "uds": "s", "every": 5.0, "given": {"port", "uds", "store"}}),
     ],
 )
-def test_an_ordinary_line_needs_no_command_line(words: list[str], found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ramet.apps.cli.verbs.exec import understood
+def test_words_become_values(line: str, found: dict[str, Any] | None) -> None:
+    name, *words = line.split()
+    verb = find(name)
+    assert verb is not None
+    environ = {"RAMET_HOME": "/home", "RAMET_CONFIG": "", "RAMET_WEBHOOK_SECRET": "hush"}
+    if found is None:
+        with pytest.raises(UsageError):
+            parse(verb.command(), words, {}, environ)
+    else:
+        values = parse(verb.command(), words, {}, environ)
+        assert {key: values[key] for key in found} == found
 
-    monkeypatch.delenv("RAMET_CONFIG", raising=False)
-    line = understood(words)
-    assert (None if line is None else (line.name, line.command, line.timeout, line.quiet)) == found
+
+def test_a_store_before_the_verb_counts_more_than_the_variable_and_less_than_the_option() -> None:
+    verb = find("ls")
+    assert verb is not None
+    command, environ = verb.command(), {"RAMET_HOME": "variable"}
+    assert parse(command, [], {"store": "before"}, environ)["store"] == "before"
+    assert parse(command, ["--store", "behind"], {"store": "before"}, environ)["store"] == "behind"
+    assert parse(command, [], {}, environ)["store"] == "variable"
+    assert parse(command, [], {}, {})["store"] == "~/.ramet"
 
 
 @pytest.mark.parametrize(
-    ("shell", "env"),
+    ("line", "found"),
     [
-        ("bash", {"COMP_WORDS": "ramet log al", "COMP_CWORD": "2"}),
-        ("bash", {"COMP_WORDS": "ramet ws log al", "COMP_CWORD": "3"}),
-        ("zsh", {"_TYPER_COMPLETE_ARGS": "ramet log al"}),
-        ("zsh", {"_TYPER_COMPLETE_ARGS": "ramet ws log al"}),
-        ("fish", {"_TYPER_COMPLETE_ARGS": "ramet log al", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
+        ("ramet log al", ["alpha"]),
+        ("ramet log ", ["alpha", "beta"]),
+        ("ramet ws log al", ["alpha"]),
+        ("ramet run --timeout 1 b", ["beta"]),
+        ("ramet log --store {other} ", ["gamma"]),
+        ("ramet --store {other} log ", ["gamma"]),
+        ("ramet log alpha ", []),
+        ("ramet exec alpha --timeout ", []),
+        ("ramet lo", ["log"]),
+        ("ramet ws ex", ["exec", "export"]),
+        ("ramet help lo", ["log"]),
+        ("ramet keys r", ["rotate"]),
+        ("ramet keys rotate --t", ["--to"]),
+        ("ramet log alpha --graph --", ["--store", "--json", "--help"]),
+        ("ramet push a --path x --pa", ["--path"]),
+        ("ramet ui --no", ["--no-browser"]),
+        ("ramet --inst", ["--install-completion"]),
+        ("ramet log 'al", ["alpha"]),
+        ("ramet bogus ", []),
     ],
 )
-def test_shells_complete_the_names_of_workspaces(tmp_path: Path, shell: str, env: dict[str, str]) -> None:
+def test_what_may_stand_at_the_end_of_a_line(tmp_path: Path, line: str, found: list[str]) -> None:
+    for home, name in (("home", "alpha"), ("home", "beta"), ("other", "gamma")):
+        Store(str(tmp_path / home)).create(name)
+    env = {"RAMET_HOME": str(tmp_path / "home"), "_RAMET_LINE": line.format(other=tmp_path / "other")}
+    told = invoke([], env={**env, "_RAMET_COMPLETE": "bash"})
+    assert (told.stdout.split("\n")[:-1], told.exit_code) == (found, 0 if found else 1)
+    told = invoke([], env={**env, "_RAMET_COMPLETE": "zsh"})
+    assert all(f'"{word}"' in told.stdout for word in found) if found else told.stdout == "_files\n"
+    told = invoke([], env={**env, "_RAMET_COMPLETE": "fish"})
+    assert [row.partition("\t")[0] for row in told.stdout.splitlines()] == found
+
+
+def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     assert command("create", "alpha", home=tmp_path).returncode == 0
+    script = invoke(["--show-completion", "bash"]).stdout
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "ramet"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ramet.apps.cli "$@"\n')
+    program.chmod(0o755)
+    typed = f"{script}\nCOMP_LINE='ramet ws log al'; COMP_POINT=${{#COMP_LINE}}; _ramet_completion {program}\n"
     done = subprocess.run(
-        [sys.executable, "-c", "from ramet.apps.cli.main import main; main()"], capture_output=True, text=True,
-        env={**os.environ, "RAMET_HOME": str(tmp_path), "_RAMET_COMPLETE": f"complete_{shell}", **env}, check=False,
+        ["bash", "--norc", "-c", typed + "complete -p ramet; echo ${COMPREPLY[@]}"], capture_output=True, text=True,
+        env={**os.environ, "RAMET_HOME": str(tmp_path)}, check=True,
     )  # fmt: skip
-    assert "alpha" in done.stdout
+    assert done.stdout == "complete -o default -F _ramet_completion ramet\nalpha\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_installed_once(shell: str, tmp_path: Path) -> None:
+    (tmp_path / ".bashrc").write_text("alias x=y\n")
+    env = {"HOME": str(tmp_path)}
+    script = invoke([f"--show-completion={shell}"]).stdout
+    for _ in range(2):
+        told = invoke(["--install-completion", shell], env=env)
+        place = Path(told.stdout.splitlines()[0].removeprefix(f"{shell} completion installed in "))
+        assert told.exit_code == 0 and place.is_relative_to(tmp_path) and place.read_text() == script
+    if shell == "bash":
+        assert (tmp_path / ".bashrc").read_text() == f"alias x=y\nsource '{place}'\n"
+    if shell == "zsh":
+        assert (tmp_path / ".zshrc").read_text().count("compinit") == 2
+    assert "there is no completion for tcsh" in invoke(["--install-completion", "tcsh"], env=env).output
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

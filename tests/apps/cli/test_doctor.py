@@ -9,18 +9,14 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.apps.cli.runner import invoke
 
 from ramet import Store
-from ramet.apps.cli.main import build
-from ramet.apps.cli.verb_table import find
 from ramet.apps.cli.verbs.doctor import EXTRAS, NATIVE, PACKAGES
 
 
 def examined(*words: str, store: Path) -> tuple[int, dict[str, tuple[str, str]]]:
-    verb = find("doctor")
-    assert verb is not None
-    done = CliRunner().invoke(build(verb), ["doctor", "--json", "--store", str(store), *words])
+    done = invoke(["doctor", "--json", "--store", str(store), *words])
     return done.exit_code, {row["check"]: (row["state"], row["detail"]) for row in json.loads(done.stdout)}
 
 

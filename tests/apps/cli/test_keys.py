@@ -9,16 +9,13 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.apps.cli.runner import invoke
 from tests.apps.server.harness import Process
-from typer.testing import CliRunner
 
 import ramet
 from ramet import Store
-from ramet.apps.cli.main import build
 from ramet.apps.client.client import RemoteStore
 from ramet.store.crypto.wrapping_keys import new_key_file
-
-app = build()
 
 
 class Terminal:
@@ -28,13 +25,13 @@ class Terminal:
         self.env = {"RAMET_HOME": str(home), "RAMET_KEY": key}
 
     def __call__(self, *words: str) -> str:
-        result = CliRunner(env=self.env).invoke(app, list(words), input="")
+        result = invoke(list(words), env=self.env)
         assert result.exit_code == 0, result.output
         return result.output
 
     def refused(self, *words: str) -> str:
-        result = CliRunner(env=self.env).invoke(app, list(words), input="")
-        assert result.exit_code and not isinstance(result.exception, Exception), result.output
+        result = invoke(list(words), env=self.env)
+        assert result.exit_code, result.output
         return result.output
 
 

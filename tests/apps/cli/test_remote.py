@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.apps.cli.runner import invoke
 from tests.apps.server.harness import Process
-from typer.testing import CliRunner
 
 from ramet.apps.cli import errors as reporting
 from ramet.apps.cli import main as cli
-from ramet.apps.cli.main import build
-from ramet.apps.cli.verbs import exec as running
-from ramet.apps.cli.verbs.exec import anywhere, opened
+from ramet.apps.cli import stores
+from ramet.apps.cli.stores import any_store, local_store
 from ramet.core.errors import RametError
-
-app = build()
 
 
 class Terminal:
     """The `ramet` command with one store."""
 
     def __init__(self, where: str) -> None:
-        self.env = {"RAMET_HOME": where}
+        self.env: dict[str, str | None] = {"RAMET_HOME": where}
 
     def __call__(self, *words: str, status: int = 0) -> str:
-        result = CliRunner(env=self.env).invoke(app, list(words), input="")
-        assert result.exit_code == status, (words, result.output, result.exception)
+        result = invoke(list(words), env=self.env)
+        assert result.exit_code == status, (words, result.output)
         return result.output
 
     def rows(self, *words: str) -> Any:
@@ -144,12 +140,12 @@ def test_a_shell_on_a_server(terminals: tuple[Terminal, Terminal]) -> None:
     typed = (
         "echo one > /f\ncd /tmp\npwd\nfor x in 1 2\ndo echo $x\ndone\n!commit by hand\n!diff\n!log\n!mounts\n!tag t\n"
     )
-    shown = CliRunner(env=there.env).invoke(app, ["shell", "-c", "demo"], input=typed + "!fork other\n!nothing\n")
+    shown = invoke(["shell", "-c", "demo"], typed + "!fork other\n!nothing\n", there.env)
     assert shown.exit_code == 0, shown.output
     assert shown.output.startswith("/tmp\n1\n2\ndemo-") and "demo@t" in shown.output and "other-" in shown.output
     assert "there is no !nothing" in shown.output and "/f" in shown.output
     assert here("show", "demo@t:/f") == "one\n" and {row["workspace"] for row in here.rows("ls")} == {"demo", "other"}
-    past = CliRunner(env=there.env).invoke(app, ["shell", "demo@1"], input="cat /f\nrm /f\n!commit\n")
+    past = invoke(["shell", "demo@1"], "cat /f\nrm /f\n!commit\n", there.env)
     assert past.output.startswith("one\n") and "cannot be changed" in past.output
 
 
@@ -160,7 +156,7 @@ def test_which_token_goes_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     (tmp_path / ".ramet" / "server-token").write_text("of-this-machine\n")
 
     def header(where: str) -> str | None:
-        store: Any = anywhere(where)
+        store: Any = any_store(where)
         with store:
             found: str | None = store._http.raw.headers.get("authorization")
             return found
@@ -170,7 +166,7 @@ def test_which_token_goes_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setenv("RAMET_TOKEN", "said")
     assert header("https://ramet.example") == "Bearer said"
     with pytest.raises(RametError, match="needs the store itself"):
-        opened("http://127.0.0.1:8750")
+        local_store("http://127.0.0.1:8750")
 
 
 def test_the_token_is_found_where_a_server_of_this_machine_left_it(
@@ -181,16 +177,17 @@ def test_the_token_is_found_where_a_server_of_this_machine_left_it(
     monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
     monkeypatch.setenv("RAMET_HOME", str(tmp_path))
     server = "http://127.0.0.1:1"
-    assert running._token(server) == "its-token" and running._token("http://example.org") is None
-    assert cli._store_first(["--store", server, "ls"]) == ["ls"] and os.environ["RAMET_HOME"] == server
-    assert running._token(server) == "its-token"
-    running.asked_before(None)
-    assert running._token(server) is None
+    assert stores.token_of(server) == "its-token" and stores.token_of("http://example.org") is None
+    before = cli.split(["--store", server, "ls"])
+    assert (before.words, before.before()) == (["ls"], {"store": server})
+    assert stores.token_of(server) == "its-token", "a store before the verb does not hide where the token is"
+    monkeypatch.delenv("RAMET_HOME")
+    assert stores.token_of(server) is None
     monkeypatch.setenv("RAMET_TOKEN", "mine")
-    assert running._token(server) == "mine"
+    assert stores.token_of(server) == "mine"
 
 
 def test_who_has_no_token_is_told_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit), reporting.reported():
+    with pytest.raises(SystemExit), reporting.report_errors():
         raise RametError("unauthenticated", "a token is needed", "send Authorization: Bearer TOKEN")
     assert "set $RAMET_TOKEN to the token of the server" in capsys.readouterr().err

@@ -6,19 +6,18 @@ import socket
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.apps.cli.runner import invoke
 
-from ramet.apps.cli.main import app
 from ramet.apps.cli.verbs import serve as serving
 
 
 def test_the_token_is_there_before_the_port_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
 
-    def listening(host: str, port: int) -> socket.socket:
+    def listen(host: str, port: int) -> socket.socket:
         seen.append((tmp_path / "store" / "server-token").exists())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(serving, "listening", listening)
-    CliRunner().invoke(app, ["serve", "--store", str(tmp_path / "store"), "--port", "0"])
+    monkeypatch.setattr(serving, "listen", listen)
+    invoke(["serve", "--store", str(tmp_path / "store"), "--port", "0"])
     assert seen == [True]

@@ -14,7 +14,7 @@ import httpx2
 from tests.apps.server.harness import TOKEN, run, serving
 
 from ramet import Store
-from ramet.apps.server.background import Watched, long_work
+from ramet.apps.server.background import ThreadProgress, long_work
 from ramet.apps.server.request import Call
 from ramet.apps.server.serialize import text_or_base64
 from ramet.core.progress import Progress
@@ -113,12 +113,12 @@ def test_no_more_long_work_at_once_than_is_good(tmp_path: Path) -> None:
 
 def test_stopping_before_it_begins_stops_it() -> None:
     async def test() -> None:
-        watched = Watched()
+        watched = ThreadProgress()
         watched.stop()
         try:
             watched("stage", 0, None)
         except BaseException as stopped:
-            assert type(stopped).__name__ == "Stopped"
+            assert type(stopped).__name__ == "StopWork"
         else:
             raise AssertionError("it went on")
 

@@ -137,7 +137,7 @@ def test_an_idle_workspace_is_committed_and_let_go(tmp_path: Path) -> None:
             await http.post("/v1/workspaces", json={"name": "p"})
             await http.put(f"{W}/file?path=/f", content=b"1")
             for _ in range(10_000):
-                if app.hosting.find("p") is None and store.repository.refs.last("p").holder == "":
+                if app.workspaces.find("p") is None and store.repository.refs.last("p").holder == "":
                     break
                 await asyncio.sleep(0.02)
             async with store.open("p") as ws:

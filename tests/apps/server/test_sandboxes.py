@@ -136,7 +136,7 @@ def test_it_ends_by_itself_and_without_a_workspace_leaves_nothing(tmp_path: Path
                 if (await http.put(f"{box}/file?path=/workspace/f", content=b"kept")).status_code == 200:
                     break
             other = (await http.post(S, json={"lifetime_seconds": 0.05, "idle_seconds": 60})).json()["name"]
-            while any(found.ended_at is None for found in app.hosting.sandboxes.values()):  # noqa: ASYNC110
+            while any(found.ended_at is None for found in app.workspaces.sandboxes.values()):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
             assert (await http.get("/v1/workspaces/p/file?path=/workspace/f")).content == b"kept"
             assert (await http.get(f"{S}/{other}")).json()["revision"] is None

@@ -130,7 +130,7 @@ def test_limits_of_a_client(tmp_path: Path) -> None:
                 await asyncio.sleep(0.01)
             refused = await http.get(f"{W}/stat?path=/")
             assert refused.status_code == 429 and refused.headers["retry-after"]
-            hosted = app.hosting.find("p")
+            hosted = app.workspaces.find("p")
             assert hosted is not None
             await hosted.ws.fs.write(parse("/go"), b"")
             assert [one.status_code for one in await asyncio.gather(*slow)] == [200, 200]

@@ -13,7 +13,7 @@ from tests.apps.server.harness import run, serving
 
 from ramet import Store
 from ramet.apps.server import uploads as spooling
-from ramet.apps.server.uploads import Sealed, spool
+from ramet.apps.server.uploads import EncryptedFile, spool
 from ramet.store.crypto.wrapping_keys import new_key_file
 
 
@@ -37,7 +37,7 @@ def test_what_is_read_is_what_was_written(sealed: bool) -> None:
 
 
 def test_the_disk_has_nothing_of_it(tmp_path: Path) -> None:
-    with open(tmp_path / "x", "w+b", buffering=0) as file, Sealed(file) as raw:
+    with open(tmp_path / "x", "w+b", buffering=0) as file, EncryptedFile(file) as raw:
         raw.write(b"secret words " * 1000)
         kept = (tmp_path / "x").read_bytes()
         assert len(kept) == 13_000 and b"secret" not in kept

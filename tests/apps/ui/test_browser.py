@@ -15,7 +15,7 @@ import pytest
 from tests.apps.ui.browser import PROGRAM, Browser
 
 from ramet import Store
-from ramet.apps.cli.verbs.ui import asked
+from ramet.apps.cli.verbs.ui import request_link
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
 
@@ -68,7 +68,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
 @pytest.fixture(scope="module")
 def page(server: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     browser = Browser(tmp_path_factory.mktemp("browser"))
-    browser.send("Page.navigate", url=asked(*server, ""))
+    browser.send("Page.navigate", url=request_link(*server, ""))
     browser.sees("Workspaces")
     yield browser
     browser.close()

@@ -307,7 +307,7 @@ def test_a_server_that_runs_is_asked_for_a_link(monkeypatch: pytest.MonkeyPatch)
         return _Answered(json.dumps({"link": "code"}).encode())
 
     monkeypatch.setattr("urllib.request.urlopen", opened)
-    assert verb.asked("http://h:1", TOKEN, "ws/x") == "http://h:1/ui/#/ws/x?link=code"
+    assert verb.request_link("http://h:1", TOKEN, "ws/x") == "http://h:1/ui/#/ws/x?link=code"
     assert asked[0].full_url == "http://h:1/ui/link" and asked[0].get_header("Authorization") == f"Bearer {TOKEN}"
 
 
@@ -315,7 +315,7 @@ def test_a_server_that_cannot_be_reached_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(RametError, match="cannot be reached"):
-        verb.asked(f"http://127.0.0.1:{port}", TOKEN, "")
+        verb.request_link(f"http://127.0.0.1:{port}", TOKEN, "")
 
 
 def test_where_the_token_of_a_server_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,11 +345,11 @@ def test_serve_has_the_page_when_it_is_told_to(tmp_path: Path) -> None:
                     break
                 except httpx2.TransportError:
                     time.sleep(0.05)
-            link = verb.asked(url[0], (tmp_path / "server-token").read_text().strip(), "")
+            link = verb.request_link(url[0], (tmp_path / "server-token").read_text().strip(), "")
             told = httpx2.post(f"{url[0]}/ui/redeem", content=link.partition("?link=")[2], timeout=200).json()
             assert told["token"] == (tmp_path / "server-token").read_text().strip()
             with pytest.raises(RametError, match="does not know"):
-                verb.asked(url[0], "x" * 20, "")
+                verb.request_link(url[0], "x" * 20, "")
         finally:
             process.terminate()
             process.wait(200)
@@ -369,8 +369,8 @@ def test_a_browser_is_opened_where_somebody_can_see_it(
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    verb.shown("http://x/", True)
-    verb.shown("http://y/", False)
+    verb.show_link("http://x/", True)
+    verb.show_link("http://y/", False)
     assert opened == (["http://x/"] if seen else [])
     assert capsys.readouterr().out == "http://x/\nhttp://y/\n"
 

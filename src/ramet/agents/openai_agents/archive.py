@@ -61,7 +61,7 @@ class Segment(NamedTuple):
     left_out: tuple[str, ...]
 
 
-class Packed(NamedTuple):
+class PackedTree(NamedTuple):
     archive: bytes
     left_out: list[str]
     """Links that are not in it because they lead outside."""
@@ -74,7 +74,7 @@ Marker = Callable[[str], bytes]
 
 async def pack(
     fs: VFS, root: Path, skip: Iterable[str], known: Mapping[str, Segment] | None = None, mark: Marker | None = None
-) -> Packed:
+) -> PackedTree:
     """The tree at `root` as a tar. Directories whose content is `known` are not read again."""
     skipped, made = set(skip), {}
     left_out: list[str] = []
@@ -91,7 +91,7 @@ async def pack(
     parts = [segment.data for segment in made.values()]
     end = 2 * BLOCK
     end += -(sum(map(len, parts)) + end) % RECORD
-    return Packed(b"".join([*parts, bytes(end)]), left_out, made)
+    return PackedTree(b"".join([*parts, bytes(end)]), left_out, made)
 
 
 async def _segment(fs: VFS, root: Path, name: str, skipped: set[str], mark: bytes) -> Segment:
@@ -218,14 +218,14 @@ def again(start: bytes, rest: Any) -> Any:
         if rest.tell() == 0:
             return rest
     else:
-        rest = _Joined(start, rest)
+        rest = _JoinedStream(start, rest)
     aside: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=SPOOL)
     shutil.copyfileobj(rest, aside)
     aside.seek(0)
     return aside
 
 
-class _Joined(io.RawIOBase):
+class _JoinedStream(io.RawIOBase):
     """Two parts as one; it is only read in pieces."""
 
     def __init__(self, start: bytes, rest: Any) -> None:

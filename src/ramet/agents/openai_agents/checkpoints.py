@@ -95,7 +95,7 @@ async def without(files: RAMResource, skip: Iterable[str]) -> RAMResource:
     return fork
 
 
-class Made(NamedTuple):
+class RevisionNote(NamedTuple):
     """What a new revision says beside its files."""
 
     message: str = ""
@@ -103,7 +103,7 @@ class Made(NamedTuple):
     """Where the workspace was in its sandbox: absolute links in it begin with that."""
 
 
-async def commit(store: str, name: str, fork: RAMResource, made: Made) -> Revision:
+async def commit(store: str, name: str, fork: RAMResource, made: RevisionNote) -> Revision:
     """A tree as the newest revision of a workspace; the newest one itself when nothing has changed."""
     repository = repository_at(store)
     known = unchanged_tree(fork, repository.scope(name))
@@ -114,7 +114,7 @@ async def commit(store: str, name: str, fork: RAMResource, made: Made) -> Revisi
     return await asyncio.to_thread(_commit, repository, name, fork, made)
 
 
-def _commit(repository: Repository, name: str, fork: RAMResource, made: Made) -> Revision:
+def _commit(repository: Repository, name: str, fork: RAMResource, made: RevisionNote) -> Revision:
     repository.require_safe_refs()
     writer = repository.writer(name)
     try:
@@ -128,7 +128,7 @@ def _commit(repository: Repository, name: str, fork: RAMResource, made: Made) ->
     return revision
 
 
-def record(repository: Repository, name: str, tree: TreeId, about: Made) -> Revision:
+def record(repository: Repository, name: str, tree: TreeId, about: RevisionNote) -> Revision:
     """A durable tree as the newest revision of a workspace, which begins with it if it does not exist."""
     made = Revision(
         workspace=name, seq=1, parents=(), lineage=f"{LINEAGE}{about.root}",

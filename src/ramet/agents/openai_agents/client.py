@@ -13,7 +13,7 @@ from agents.sandbox.session.manager import Instrumentation
 from agents.sandbox.session.sandbox_client import BaseSandboxClient, BaseSandboxClientOptions
 from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec, resolve_snapshot
 
-from ramet.agents.openai_agents.live import LIVE, Given, drop_live, open_live
+from ramet.agents.openai_agents.open_sandboxes import OPEN, SessionSource, drop_sandbox, open_sandbox
 from ramet.agents.openai_agents.session import RametSandboxSession, RametSandboxSessionState
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.workspace import Workspace
@@ -65,7 +65,7 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         """
         self._instrumentation = instrumentation if instrumentation is not None else Instrumentation()
         self._dependencies = dependencies
-        self._given = Given(dict(mounts or {}), workspace)
+        self._given = SessionSource(dict(mounts or {}), workspace)
 
     async def create(
         self,
@@ -102,16 +102,16 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         if not isinstance(inner, RametSandboxSession):
             raise TypeError("RametSandboxClient.delete expects a RametSandboxSession")
         await inner._end()
-        await drop_live(inner.state.session_id)
+        await drop_sandbox(inner.state.session_id)
         return session
 
     def deserialize_session_state(self, payload: dict[str, object]) -> SandboxSessionState:
         return self._deserialize_session_state_payload(payload, RametSandboxSessionState)
 
     async def _opened(self, state: RametSandboxSessionState) -> SandboxSession:
-        preserved = state.session_id in LIVE
+        preserved = state.session_id in OPEN
         inner = RametSandboxSession.from_state(state)
         inner._given = self._given
-        inner._live = await open_live(state.session_id, state.manifest, self._given)
+        inner._live = await open_sandbox(state.session_id, state.manifest, self._given)
         inner._set_start_state_preserved(preserved)
         return self._wrap_session(inner, instrumentation=self._instrumentation)

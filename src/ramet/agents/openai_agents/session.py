@@ -40,9 +40,9 @@ from agents.sandbox.types import ExecResult, Permissions, User
 from agents.sandbox.util.tar_utils import UnsafeTarMemberError
 
 from ramet.agents.openai_agents.archive import BAD_ARCHIVE, Archive, again, pack, place
-from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, commit, repository_at, tree_at
+from ramet.agents.openai_agents.checkpoints import MAGIC, Pointer, RevisionNote, commit, repository_at, tree_at
 from ramet.agents.openai_agents.gitrepo import fetch_repository
-from ramet.agents.openai_agents.live import LIVE, Given, Live, open_live
+from ramet.agents.openai_agents.open_sandboxes import OPEN, OpenSandbox, SessionSource, open_sandbox
 from ramet.agents.openai_agents.resolved_path import real_path
 from ramet.agents.openai_agents.snapshots import RametSnapshot
 from ramet.agents.openai_agents.terminals import Terminals
@@ -77,8 +77,8 @@ class RametSandboxSession(BaseSandboxSession):
 
     def __init__(self, *, state: RametSandboxSessionState) -> None:
         self.state = state
-        self._live: Live | None = None
-        self._given = Given()
+        self._live: OpenSandbox | None = None
+        self._given = SessionSource()
         self._running = False
         self._terminals = Terminals()
 
@@ -89,9 +89,9 @@ class RametSandboxSession(BaseSandboxSession):
     # ------------------------------------------------------------------------------------------- lifecycle
 
     async def _ensure_backend_started(self) -> None:
-        preserved = self.state.session_id in LIVE
+        preserved = self.state.session_id in OPEN
         if self._live is None or not preserved:
-            self._live = await open_live(self.state.session_id, self.state.manifest, self._given)
+            self._live = await open_sandbox(self.state.session_id, self.state.manifest, self._given)
             self._set_start_state_preserved(preserved)
 
     async def _after_start(self) -> None:
@@ -119,7 +119,7 @@ class RametSandboxSession(BaseSandboxSession):
         self._set_start_state_preserved(False)
         self.state.workspace_root_ready = False
 
-    def _here(self) -> Live:
+    def _here(self) -> OpenSandbox:
         if self._live is None or self._live.workspace.closed:
             raise WorkspaceRootNotFoundError(path=HostPath(self.state.manifest.root))
         return self._live
@@ -213,7 +213,7 @@ class RametSandboxSession(BaseSandboxSession):
             )
         return ExecResult(stdout=result.stdout, stderr=result.stderr, exit_code=result.exit_code)
 
-    async def _environment(self, live: Live) -> dict[str, str]:
+    async def _environment(self, live: OpenSandbox) -> dict[str, str]:
         return {**await self.state.manifest.environment.resolve(), "HOME": str(live.root)}
 
     def supports_pty(self) -> bool:
@@ -531,7 +531,7 @@ class RametSandboxSession(BaseSandboxSession):
     async def _checkpoint(self, store: str, workspace: str) -> Pointer:
         live = self._here()
         await live.workspace.sync()
-        made = Made(live.said(), str(live.root))
+        made = RevisionNote(live.said(), str(live.root))
         revision = await commit(store, workspace, await live.tree(self._skipped()), made)
         return Pointer(store, workspace, revision.id.hex())
 

@@ -13,7 +13,7 @@ from agents.sandbox.session.dependencies import Dependencies
 from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec
 from pydantic import Field
 
-from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, export, record, repository_at, tree_of
+from ramet.agents.openai_agents.checkpoints import MAGIC, Pointer, RevisionNote, export, record, repository_at, tree_of
 from ramet.core.errors import RametError
 from ramet.store.model.revisions import Revision
 from ramet.store.verbs.diff import Difference
@@ -89,9 +89,9 @@ class RametSnapshot(SnapshotBase):
             if pointer.store != self.store:
                 raise ValueError(f"the revision is in {pointer.store}, not in {self.store}")
             tree = tree_of(repository.find(pointer.workspace, pointer.revision))
-            record(repository, self.workspace, tree, Made(message))
+            record(repository, self.workspace, tree, RevisionNote(message))
             return
-        stream = io.BufferedReader(_Again(start, data))
+        stream = io.BufferedReader(_PrefixedStream(start, data))
         done = import_archive(repository, self.workspace, stream, ImportOptions(kind="tar", message=message))
         if done.left_out:
             logger.warning("Not in the snapshot: %s", ", ".join(done.left_out))
@@ -126,7 +126,7 @@ class RametSnapshotSpec(SnapshotSpec):
         return RametSnapshot(id=snapshot_id, store=self.store, workspace=self.workspace or f"sandbox-{snapshot_id}")
 
 
-class _Again(io.RawIOBase):
+class _PrefixedStream(io.RawIOBase):
     """A stream of which the beginning was read, from its beginning."""
 
     def __init__(self, start: bytes, rest: io.IOBase) -> None:

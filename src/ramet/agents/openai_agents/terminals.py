@@ -21,7 +21,7 @@ from agents.sandbox.session.pty_types import (
     process_id_to_prune_from_meta,
 )
 
-from ramet.agents.openai_agents.live import Live
+from ramet.agents.openai_agents.open_sandboxes import OpenSandbox
 from ramet.core.paths import encode
 from ramet.core.streams import PipeReader, PipeWriter, pipe
 
@@ -69,7 +69,7 @@ class Terminals:
     def __init__(self) -> None:
         self._terminals: dict[int, Terminal] = {}
 
-    async def start(self, live: Live, text: str, env: Mapping[str, str], *, tty: bool) -> int:
+    async def start(self, live: OpenSandbox, text: str, env: Mapping[str, str], *, tty: bool) -> int:
         reader, writer = pipe() if tty else (None, None)
         if reader is not None:
             reader.terminal = True
@@ -149,7 +149,9 @@ class Terminals:
             await self._terminals.pop(oldest).end(KILLED)
 
 
-async def _run(live: Live, text: str, env: Mapping[str, str], terminal: Terminal, stdin: PipeReader | None) -> None:
+async def _run(
+    live: OpenSandbox, text: str, env: Mapping[str, str], terminal: Terminal, stdin: PipeReader | None
+) -> None:
     number = live.take_number()
     session_id = f"{live.label}-{number}"
     exit_code = BROKEN

@@ -34,7 +34,7 @@ def entry() -> None:
     _leave(code)
 
 
-def loaded() -> None:
+def resume_gc() -> None:
     """What is needed has been imported: garbage is looked for again, but not among that."""
     if not gc.isenabled():
         gc.freeze()

@@ -26,12 +26,12 @@ REMEDIES: Final = {
 
 
 @contextmanager
-def reported() -> Iterator[None]:
+def report_errors(as_json: bool = False) -> Iterator[None]:
     """Errors as people want them: one line of cause, one line of what to do."""
     try:
         yield
     except RametError as error:
-        if "--json" in sys.argv:
+        if as_json:
             import json
 
             print(json.dumps({"error": error.as_dict()}, default=str))
@@ -45,16 +45,16 @@ def reported() -> Iterator[None]:
     except BrokenPipeError:
         _nobody_reads()
     except (OSError, ValueError) as error:
-        _tell(error)
+        _tell(error, as_json)
         sys.exit(3 if isinstance(error, FileNotFoundError) else 1)
     except KeyboardInterrupt:
         print("ramet: interrupted", file=sys.stderr)
         sys.exit(130)
     except Exception as error:  # the edge: what nobody foresaw is told in a line, too, and whole to who asks for it
-        if "RAMET_DEBUG" in os.environ or type(error).__name__ in ("Exit", "Abort", "UsageError", "BadParameter"):
+        if "RAMET_DEBUG" in os.environ:
             raise
         if type(error).__module__.startswith("obstore"):
-            _tell(_from_afar(error))
+            _tell(_from_afar(error), as_json)
             sys.exit(1)
         told = str(error).strip().partition("\n")[0] or type(error).__name__
         print(f"ramet: {told}", file=sys.stderr)
@@ -76,19 +76,30 @@ def _from_afar(error: Exception) -> OSError:
     return OSError(found.errno, found.strerror)
 
 
-def _tell(error: OSError | ValueError) -> None:
+def _tell(error: OSError | ValueError, as_json: bool) -> None:
     """What the system or a reader of files says, as one says it: the place first, then what is wrong with it."""
     told = str(error)
     if isinstance(error, OSError) and error.strerror:
         place = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
         told = f"{place}: {error.strerror}" if place is not None else error.strerror
-    if "--json" in sys.argv:
+    if as_json:
         import json
 
         code = "not_found" if isinstance(error, FileNotFoundError) else "unavailable"
         print(json.dumps({"error": {"code": code, "cause": told, "remediation": "", "context": {}}}))
     else:
         print(f"ramet: {told}", file=sys.stderr)
+
+
+def complain(cause: str, remedy: str, *, as_json: bool) -> None:
+    """What is wrong with a command line."""
+    if as_json:
+        import json
+
+        told = {"code": "invalid_argument", "cause": cause, "remediation": remedy, "context": {}}
+        print(json.dumps({"error": told}))
+    else:
+        print(f"ramet: {cause}\n       {remedy}", file=sys.stderr)
 
 
 _ends: list[Callable[[], None]] = []

@@ -1,154 +1,96 @@
-"""How a verb's help reads, and what is said about a command line that is wrong: as all else that `ramet` says.
-
-The declarations of the verbs are the only source: arguments, options, defaults, variables, and the lines to learn from.
-"""
+"""Help texts of `ramet` and of each verb, made from the table of verbs and from their parameters."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from ramet.apps.cli.verb_table import SHOWN
-
-if TYPE_CHECKING:
-    import typer
+from ramet.apps.cli.parameters import Command, Parameter
+from ramet.apps.cli.verb_table import SHOWN, VERBS, Verb
 
 COLUMN: Final = 26
 """Where explanations begin at the latest."""
 
-
-def run(app: typer.Typer, words: list[str]) -> None:
-    """Run what the words say; ends the program. Help and complaints are ours, not the library's."""
-    import typer
-
-    usage_error: Any = typer.BadParameter.__base__
-    top: Any = typer.main.get_command(app)
-    asked = words[: words.index("--")] if "--" in words else words
-    wanted = "--help" in asked or "-h" in asked
-    if wanted or (len(words) == 1 and hasattr(_descend(top, words)[1], "commands")):
-        path, command = _descend(top, [word for word in asked if word not in ("--help", "-h")])
-        sys.stdout.write(verb_help(path, command, _width(), sys.stdout.isatty() and "NO_COLOR" not in os.environ))
-        sys.exit(0 if wanted else 2)
-    try:
-        sys.exit(top.main(words, prog_name="ramet", standalone_mode=False) or 0)
-    except usage_error as error:
-        path, command = _descend(top, asked)
-        _complain(*_meant(error, path, command), as_json="--json" in asked)
-        sys.exit(2)
-    except typer.Abort:
-        sys.exit(130)
+EXAMPLES: Final = """\
+  ramet create demo
+  ramet exec demo 'echo hello > /greeting; ls -l /'
+  ramet log demo
+  ramet show demo@1:/greeting
+  ramet fork demo demo-2
+  ramet shell demo-2
+"""
 
 
-def _descend(top: Any, words: list[str]) -> tuple[str, Any]:
-    path, command = "ramet", top
-    for word in words:
-        inner = getattr(command, "commands", {}).get(word)
-        if inner is None:
-            break
-        path, command = f"{path} {word}", inner
-    return path, command
-
-
-def _complain(cause: str, remedy: str, *, as_json: bool) -> None:
-    if as_json:
-        told = {"code": "invalid_argument", "cause": cause, "remediation": remedy, "context": {}}
-        print(json.dumps({"error": told}))
+def print_help(verb: Verb | None, inner: Verb | None = None) -> None:
+    """Write the help of `ramet`, of a verb, or of a verb inside of it."""
+    bold = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    if verb is None:
+        sys.stdout.write(help_text(bold, _width(120)))
+    elif inner is not None:
+        sys.stdout.write(command_help(inner.command(f"ramet {verb.name}"), _width(110), bold))
+    elif verb.verbs:
+        sys.stdout.write(group_help(verb, _width(110), bold))
     else:
-        print(f"ramet: {cause}\n       {remedy}", file=sys.stderr)
+        sys.stdout.write(command_help(verb.command(), _width(110), bold))
 
 
-def _meant(error: Any, path: str, command: Any) -> tuple[str, str]:
-    """What is wrong with a command line, and what to write instead."""
-    kind, verb = type(error).__name__, path.removeprefix("ramet").strip() or "ramet"
-    more = f"`{path} --help` tells more"
-    parameter = getattr(error, "param", None)
-    if kind == "MissingParameter" and parameter is not None:
-        return f"{verb}: {_name(parameter)} is missing", f"write {usage(path, command)}; {more}"
-    if kind == "NoSuchOption":
-        known = [name for one in command.params for name in (*one.opts, *one.secondary_opts) if name.startswith("--")]
-        return f"{verb} has no option {error.option_name}", _nearest(error.option_name, known) or more
-    if hasattr(command, "commands"):
-        word = next(iter(error.ctx.args if error.ctx else ()), "") or error.format_message().split("'")[1::2][:1]
-        name = word if isinstance(word, str) else "".join(word)
-        known = list(command.commands)
-        return f"{verb} has no {name!r}", _nearest(name, known) or f"there are {', '.join(known)}"
-    if parameter is not None:
-        told = error.message.rstrip(".").partition(", unable to parse")[0]
-        return f"{verb}: {_name(parameter)}: {_lower(told)}", more
-    told = _lower(error.format_message().rstrip(".")).replace("got unexpected extra argument(s)", "this is too much:")
-    return f"{verb}: {told}", f"write {usage(path, command)}; {more}"
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, 1, 0.6)
-    return f"did you mean {near[0]}?" if near else ""
-
-
-def usage(path: str, command: Any) -> str:
-    """`ramet exec NAME [COMMAND] [OPTIONS]`."""
-    if hasattr(command, "commands"):
-        return f"{path} VERB [OPTIONS]"
-    words = [path]
-    for one in command.params:
-        if one.param_type_name == "argument":
-            name = _name(one) + ("..." if one.nargs == -1 else "")
-            words.append(name if one.required else f"[{name}]")
-    return " ".join([*words, "[OPTIONS]"] if _options(command) else words)
-
-
-def _name(parameter: Any) -> str:
-    if parameter.param_type_name == "argument":
-        return str(parameter.name).upper()
-    return str(max(parameter.opts, key=len))
-
-
-def _options(command: Any) -> list[Any]:
-    return [one for one in command.params if one.param_type_name == "option" and one.name != "help"]
-
-
-def verb_help(path: str, command: Any, width: int, bold: bool) -> str:
-    """What `ramet VERB --help` prints."""
-
-    def strong(text: str) -> str:
-        return f"\033[1m{text}\033[0m" if bold else text
-
-    lines = [f"Usage: {usage(path, command)}", ""]
-    lines += textwrap.wrap(" ".join((command.help or "").split()), width)
-    shown = SHOWN.get(path.removeprefix("ramet "), ())
-    if shown:
-        lines += ["", strong("Examples"), *(f"  {line}" for line in shown)]
-    if hasattr(command, "commands"):
-        rows = [(name, " ".join((one.help or "").split())) for name, one in command.commands.items()]
-        return "\n".join([*lines, "", strong("Verbs"), *_rows(rows, width)]) + "\n"
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    if arguments:
-        lines += ["", strong("Arguments"), *_rows([(_name(one), one.help or "") for one in arguments], width)]
-    if options := _options(command):
-        lines += ["", strong("Options"), *_rows([(_spelled(one), _explained(one)) for one in options], width)]
+def help_text(bold: bool, width: int = 100) -> str:
+    """What `ramet --help` prints: the verbs by family, each with its line, and how to begin."""
+    lines = [
+        "Usage: ramet VERB [OPTIONS] [ARGUMENTS]", "",
+        *textwrap.wrap("Durable workspaces for agents: one file tree, a real shell, every state versioned.", width), "",
+        _strong("First minute", bold), *EXAMPLES.rstrip("\n").split("\n"), "",
+    ]  # fmt: skip
+    for family, verbs in VERBS.items():
+        lines.append(_strong(family, bold))
+        for verb in verbs:
+            first, *rest = textwrap.wrap(verb.summary, max(30, width - 16))
+            lines += [f"  {verb.name:<12}{first}", *(" " * 14 + line for line in rest)]
+        lines.append("")
+    lines += textwrap.wrap(
+        "`ramet VERB --help` tells the options of one. The store is at ~/.ramet, or where --store or $RAMET_HOME says; "
+        "`ramet -n NAMESPACE VERB` is about the workspaces of a namespace in it. "
+        "`ramet --install-completion` teaches your shell to complete verbs and options.",
+        max(40, width),
+    )
     return "\n".join(lines) + "\n"
 
 
-def _spelled(option: Any) -> str:
-    names = sorted([*option.opts, *option.secondary_opts], key=len)
-    return ", ".join(names) + (
-        "" if option.is_flag else f" {option.metavar or names[-1].lstrip('-').replace('-', '_').upper()}"
-    )
+def group_help(verb: Verb, width: int, bold: bool) -> str:
+    """What `ramet keys --help` prints."""
+    path = f"ramet {verb.name}"
+    rows = [(one.name, one.command(path).help) for one in verb.verbs]
+    lines = _head(path, f"{path} VERB [OPTIONS]", verb.summary, width, bold)
+    return "\n".join([*lines, "", _strong("Verbs", bold), *_rows(rows, width)]) + "\n"
 
 
-def _explained(option: Any) -> str:
-    notes = [] if option.default in (None, "", False, True) else [f"default: {option.default}"]
+def command_help(command: Command, width: int, bold: bool) -> str:
+    """What `ramet VERB --help` prints."""
+    lines = _head(command.path, command.usage, command.help, width, bold)
+    if arguments := command.arguments:
+        rows = [(one.label, one.help) for one in arguments]
+        lines += ["", _strong("Arguments", bold), *_rows(rows, width)]
+    if options := command.options:
+        rows = [(one.spelling, _explained(one)) for one in options]
+        lines += ["", _strong("Options", bold), *_rows(rows, width)]
+    return "\n".join(lines) + "\n"
+
+
+def _head(path: str, usage: str, text: str, width: int, bold: bool) -> list[str]:
+    lines = [f"Usage: {usage}", "", *textwrap.wrap(text, width)]
+    shown = SHOWN.get(path.removeprefix("ramet "), ())
+    if shown:
+        lines += ["", _strong("Examples", bold), *(f"  {line}" for line in shown)]
+    return lines
+
+
+def _explained(option: Parameter) -> str:
+    notes = [] if option.required or option.default in (None, "", False, True) else [f"default: {option.default}"]
     if option.envvar:
         notes.append(f"variable: ${option.envvar}")
-    return " ".join((option.help or "").split()) + (f" [{'; '.join(notes)}]" if notes else "")
+    return option.help + (f" [{'; '.join(notes)}]" if notes else "")
 
 
 def _rows(rows: list[tuple[str, str]], width: int) -> list[str]:
@@ -163,5 +105,9 @@ def _rows(rows: list[tuple[str, str]], width: int) -> list[str]:
     return lines
 
 
-def _width() -> int:
-    return min(os.get_terminal_size().columns if sys.stdout.isatty() else 100, 110)
+def _strong(text: str, bold: bool) -> str:
+    return f"\033[1m{text}\033[0m" if bold else text
+
+
+def _width(most: int) -> int:
+    return min(os.get_terminal_size().columns if sys.stdout.isatty() else 100, most)

@@ -8,7 +8,7 @@ import socket
 from ramet.core.errors import RametError
 
 
-def listening(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0 is any that is free."""
     if not 0 <= port <= 65535:
         raise RametError(

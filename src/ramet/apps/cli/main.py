@@ -1,106 +1,134 @@
 """The `ramet` command: workspaces of a store, from a terminal.
 
 Tables on a terminal, JSON with `--json` or when piped. Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 busy or
-conflict, 124 timeout; `exec` passes the command's own status through. Only the verb that was asked for is imported,
-and help for all of them needs none, so that the command answers at once; an ordinary `exec`, `ls`, `log` or `show` does
-not even need a command line to be built. All verbs are in `verbs.py`.
+conflict, 124 timeout; `exec` passes the command's own status through. All verbs are in `verb_table.py`; only the verb
+that was asked for is imported, and help for all of them needs none, so that the command answers at once.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final, NamedTuple
 
-from ramet.apps.cli.entry import loaded
-from ramet.apps.cli.verb_table import SHOWN, VERBS, Verb, find, help_text, near
-
-if TYPE_CHECKING:
-    import typer
-
+from ramet.apps.cli.entry import resume_gc
+from ramet.apps.cli.verb_table import Verb, find, near
 
 BEFORE: Final = {"--store": "WHERE", "--namespace": "NAMESPACE", "-n": "NAMESPACE"}
-"""Options that stand before the verb."""
+"""Options that stand before the verb, and how their values are called."""
 COMPLETION: Final = ("--install-completion", "--show-completion")
 
 
-def build(*only: Verb) -> typer.Typer:
-    """The command line with all verbs, or with these alone."""
-    import typer
+class Invocation(NamedTuple):
+    """What stands before the verb, and the words from the verb on."""
 
-    app = typer.Typer(name="ramet", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    words: list[str]
+    store: str | None = None
+    namespace: str | None = None
 
-    @app.callback(help="Durable workspaces for agents: one file tree, a real shell, every state versioned.")
-    def everything() -> None: ...
+    def before(self, as_json: bool = False) -> dict[str, str]:
+        """Values of parameters that stood before the verb."""
+        if self.store is None and self.namespace is None:
+            return {}
+        from ramet.apps.cli.errors import report_errors
+        from ramet.apps.cli.stores import HOME, namespace_of
 
-    for family, verbs in VERBS.items():
-        for verb in verbs:
-            if only and verb not in only:
-                continue
-            loaded = verb.load()
-            if isinstance(loaded, typer.Typer):
-                app.add_typer(loaded, name=verb.name, rich_help_panel=family, epilog=_epilog(verb))
-            else:
-                app.command(verb.name, rich_help_panel=family, epilog=_epilog(verb))(loaded)
-    return app
-
-
-def _epilog(verb: Verb) -> str | None:
-    lines = SHOWN.get(verb.name)
-    return None if lines is None else "\n\n".join(["Examples:", *(line.replace("[", "\\[") for line in lines)])
-
-
-def __getattr__(name: str) -> Any:
-    if name == "app":
-        return build()
-    raise AttributeError(name)
+        store = (os.environ.get("RAMET_HOME") if self.store is None else self.store) or HOME
+        if self.namespace is not None:
+            with report_errors(as_json):
+                store = namespace_of(store, self.namespace)
+        return {"store": store}
 
 
 def main() -> None:
     """Do what the command line says; ends with `SystemExit`. `entry` is the process around it."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(words: list[str]) -> int:
+    """Do what the words say; the status. Errors of a verb end with `SystemExit`."""
     if "_RAMET_COMPLETE" in os.environ:
-        _without_ws()
-    words = sys.argv[1:] = _store_first(sys.argv[1:])
-    if words[:1] == ["ws"]:
-        words = sys.argv[1:] = words[1:]  # `ramet ws log x` is `ramet log x`
+        from ramet.apps.cli.completion import answer
+
+        return answer(os.environ["_RAMET_COMPLETE"], os.environ.get("_RAMET_LINE", ""))
+    invocation = split(words)
+    before = invocation.before("--json" in words)
+    words = invocation.words
     if words[:1] == ["help"] and len(words) > 1:
-        words = sys.argv[1:] = [*words[1:], "--help"]
+        words = [*words[1:], "--help"]
     first = words[0] if words else ""
-    if first in ("", "--help", "-h", "help") and len(words) < 2 and "_RAMET_COMPLETE" not in os.environ:
-        sys.stdout.write(help_text(bold=sys.stdout.isatty() and "NO_COLOR" not in os.environ, width=_width()))
-        sys.exit(0 if words else 2)
+    if first in ("", "--help", "-h", "help") and len(words) < 2:
+        from ramet.apps.cli.help import print_help
+
+        print_help(None)
+        return 0 if words else 2
     if first == "--version":
-        words = sys.argv[1:] = ["version"]
-        first = "version"
-    if first in ("exec", "run") and "_RAMET_COMPLETE" not in os.environ:
-        from ramet.apps.cli.verbs.exec import run, understood
+        words = ["version"]
+    if first.partition("=")[0] in COMPLETION:
+        from ramet.apps.cli.completion import run_option
 
-        line = understood(words[1:])
-        if line is not None:
-            sys.exit(run(line))
-    if first in ("ls", "log", "show") and "_RAMET_COMPLETE" not in os.environ:
-        from ramet.apps.cli import quick as glancing
-
-        act = glancing.understood(first, words[1:])
-        if act is not None:
-            loaded()
-            act()
-            sys.exit(0)
-    verb = find(first)
-    if verb is not None and verb.name != first:
-        words[0] = sys.argv[1] = verb.name
-    if verb is not None and "_RAMET_COMPLETE" not in os.environ:
-        from ramet.apps.cli.help import run as run_verb
-
-        built = build(verb)
-        loaded()
-        run_verb(built, words)
-    if first and verb is None and first.partition("=")[0] not in COMPLETION:
+        return run_option(words)
+    verb = find(words[0])
+    if verb is None:
         print(f"ramet: {_unknown(first)}", file=sys.stderr)
-        sys.exit(2)
-    built = build()
-    loaded()
-    built(prog_name="ramet")
+        return 2
+    return _call(verb, words[1:], before)
+
+
+def split(words: list[str]) -> Invocation:
+    """Take the options off that stand before the verb, and `ws`: `ramet ws log x` is `ramet log x`."""
+    found: dict[str, str] = {}
+    while words and words[0].partition("=")[0] in BEFORE:
+        option, equals, value = words[0].partition("=")
+        if not equals and len(words) < 2:
+            break
+        value, words = (value, words[1:]) if equals else (words[1], words[2:])
+        found["store" if option == "--store" else "namespace"] = value
+    return Invocation(words[1:] if words[:1] == ["ws"] else words, **found)
+
+
+def _call(verb: Verb, words: list[str], before: dict[str, str]) -> int:
+    asked = words[: words.index("--")] if "--" in words else words
+    wanted = "--help" in asked or "-h" in asked
+    if wanted or (verb.verbs and not words):
+        from ramet.apps.cli.help import print_help
+
+        name = next((word for word in asked if word not in ("--help", "-h")), "")
+        print_help(verb, next((one for one in verb.verbs if one.name == name), None))
+        return 0 if wanted else 2
+    from ramet.apps.cli.parser import UsageError, parse
+
+    try:
+        inner, path = _inner(verb, words) if verb.verbs else (verb, "ramet")
+        command = inner.command(path)
+        values = parse(command, words[1:] if verb.verbs else words, before, os.environ)
+    except UsageError as error:
+        from ramet.apps.cli.errors import complain
+
+        complain(error.cause, error.remedy, as_json="--json" in asked)
+        return 2
+    if not verb.imports_late:
+        resume_gc()
+    from ramet.apps.cli.errors import report_errors
+
+    with report_errors("--json" in words):
+        return command.function(**values) or 0
+    raise AssertionError("errors end the program")
+
+
+def _inner(verb: Verb, words: list[str]) -> tuple[Verb, str]:
+    """The verb inside of `keys` or `config`, and the path to it."""
+    from ramet.apps.cli.parser import UsageError, more, nearest
+
+    name, path = words[0], f"ramet {verb.name}"
+    found = next((one for one in verb.verbs if one.name == name), None)
+    if found is not None:
+        return found, path
+    if name.startswith("-") and len(name) > 1:
+        flag = name.partition("=")[0] if name.startswith("--") else name[:2]
+        raise UsageError(f"{verb.name} has no option {flag}", more(path))
+    known = [one.name for one in verb.verbs]
+    raise UsageError(f"{verb.name} has no {name!r}", nearest(name, known) or f"there are {', '.join(known)}")
 
 
 def _unknown(word: str) -> str:
@@ -114,41 +142,3 @@ def _unknown(word: str) -> str:
     meant = near(word)
     hint = f"did you mean {' or '.join(meant)}?" if meant else "`ramet --help` lists them all"
     return f"there is no verb {word!r}\n       {hint}"
-
-
-def _store_first(words: list[str]) -> list[str]:
-    """`ramet --store WHERE -n NAMESPACE VERB ...`: this is for any verb, so the store goes where all look for it."""
-    namespace = None
-    while words and words[0].partition("=")[0] in BEFORE:
-        option, equals, value = words[0].partition("=")
-        if not equals and len(words) < 2:
-            break
-        value, words = (value, words[1:]) if equals else (words[1], words[2:])
-        if option == "--store":
-            from ramet.apps.cli.verbs.exec import asked_before
-
-            asked_before(os.environ.get("RAMET_HOME"))
-            os.environ["RAMET_HOME"] = value
-        else:
-            namespace = value
-    if namespace is not None:
-        from ramet.apps.cli.errors import reported
-        from ramet.apps.cli.verbs.exec import within
-
-        with reported():
-            os.environ["RAMET_HOME"] = within(namespace)
-    return words
-
-
-def _without_ws() -> None:
-    """`ramet ws lo` completes as `ramet lo` does."""
-    for name in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS"):
-        words = os.environ.get(name, "").split(None, 2)
-        if words[1:2] == ["ws"] and (len(words) > 2 or os.environ[name][-1].isspace()):
-            os.environ[name] = f"{words[0]} {words[2] if len(words) > 2 else ''}"
-            if name == "COMP_WORDS":
-                os.environ["COMP_CWORD"] = str(int(os.environ.get("COMP_CWORD", "2")) - 1)
-
-
-def _width() -> int:
-    return min(os.get_terminal_size().columns if sys.stdout.isatty() else 100, 120)

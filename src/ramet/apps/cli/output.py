@@ -1,4 +1,4 @@
-"""How verbs read addresses and tell what they found: tables for people, JSON for programs. Imports nothing heavy."""
+"""How verbs tell what they found: tables for people, JSON for programs. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -8,33 +8,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.core.errors import RametError
-
 if TYPE_CHECKING:
-    from ramet.store.model.address import Address
     from ramet.store.model.revisions import Revision
-
-
-def address(text: str) -> Address:
-    from ramet.store.model.address import parse_address
-
-    return parse_address(text)
-
-
-def split(text: str) -> tuple[str, str | None]:
-    """`NAME` or `NAME@REV`; a path would be too much here."""
-    found = address(text)
-    if found.path is not None:
-        raise RametError("invalid_argument", f"{text!r} names a path", "write NAME or NAME@REVISION")
-    return found.name, found.revision
-
-
-def file_of(text: str) -> tuple[str, str | None, str]:
-    """`NAME[@REV]:/path`."""
-    found = address(text)
-    if found.path is None:
-        raise RametError("invalid_argument", f"{text!r} names no file", "write NAME@REVISION:/path")
-    return found.name, found.revision, found.path
 
 
 def show(
@@ -68,7 +43,7 @@ def say(told: dict[str, Any], text: str, as_json: bool) -> None:
     print(json.dumps(told, default=str) if as_json else text)
 
 
-def counted(number: int, what: str, many: str = "") -> str:
+def plural(number: int, what: str, many: str = "") -> str:
     """`1 pack`, `2 packs`."""
     return f"{number} {what if number == 1 else many or what + 's'}"
 
@@ -83,27 +58,32 @@ def _cell(value: Any, form: Callable[[Any], str] | None) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def moment(seconds: float) -> str:
+def iso_time(seconds: float) -> str:
     """A time as programs write it: ISO 8601 in UTC."""
     import datetime
 
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def clock(text: str) -> str:
+def local_time(text: str) -> str:
     """Such a time as the clock on the wall shows it."""
     import datetime
 
     return datetime.datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-FORMS: Final[Mapping[str, Callable[[Any], str]]] = {"time": clock, "until": clock, "id": lambda text: text[:12]}
+FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
+    "time": local_time,
+    "until": local_time,
+    "id": lambda text: text[:12],
+}
 """How columns of these names read on a terminal."""
 
 
-def described(revision: Revision) -> dict[str, Any]:
+def revision_row(revision: Revision) -> dict[str, Any]:
     return {
-        "revision": revision.name, "id": revision.id.hex(), "time": moment(revision.time), "message": revision.message,
+        "revision": revision.name, "id": revision.id.hex(), "time": iso_time(revision.time),
+        "message": revision.message,
         "phase": revision.phase, "lineage": revision.lineage, "resumable": revision.memory is not None,
         "content": revision.content_manifest,
         "parents": [parent.hex() for parent in revision.parents],

@@ -69,12 +69,12 @@ class Bar:
             self._put("\r\033[K")
 
 
-class Dark:
+class NoBar:
     """A bar that nobody sees."""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None: ...
 
-    def __enter__(self) -> Dark:
+    def __enter__(self) -> NoBar:
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -84,6 +84,6 @@ def _time(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def watched(quiet: bool = False) -> Bar | Dark:
+def progress_bar(quiet: bool = False) -> Bar | NoBar:
     """Progress for whoever looks: `with watched(quiet) as progress`. Nothing with `-q`, or without a terminal."""
-    return Dark() if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb" else Bar()
+    return NoBar() if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb" else Bar()

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from ramet.apps.cli.parameters import Command
 
 PACKAGE: Final = "ramet.apps.cli.verbs"
 
 
 class Verb(NamedTuple):
-    """A verb: its name, `module.function` (or `module.app` of its own verbs) here, and how its help begins."""
+    """A verb: its name, `module.function` in `verbs`, how its help begins; or a name that has verbs of its own."""
 
     name: str
     function: str
     summary: str
+    verbs: tuple[Verb, ...] = ()
+    imports_late: bool = False
+    """Whether the function itself calls `entry.loaded`, after imports that it makes only when it runs."""
 
-    def load(self) -> Any:
+    def command(self, path: str = "ramet") -> Command:
+        """Import the function and read its parameters."""
         module, _, name = self.function.rpartition(".")
-        return getattr(import_module(f"{PACKAGE}.{module}"), name)
+        return Command(f"{path} {self.name}", getattr(import_module(f"{PACKAGE}.{module}"), name))
 
     def help(self) -> str:
-        """What its own help begins with."""
-        found = self.load()
-        return str(getattr(getattr(found, "info", None), "help", None) or found.__doc__ or "")
+        """The whole help text, as opposed to the summary."""
+        return self.summary if self.verbs else self.command().help
 
 
 VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     "Workspaces": (
         Verb("create", "workspaces.create", "Create an empty workspace."),
         Verb("ls", "workspaces.list_workspaces", "List the workspaces of the store."),
-        Verb("exec", "workspaces.execute", "Run a command in a workspace and commit what it changed."),
+        Verb("exec", "exec.execute", "Run a command in a workspace and commit what it changed.", imports_late=True),
         Verb("shell", "shell.shell", "Work in a workspace by hand."),
         Verb("ui", "ui.ui", "Look at workspaces in a browser"),
         Verb("fork", "workspaces.fork", "Begin a workspace with a revision of another one; nothing is copied."),
@@ -52,7 +57,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("bisect", "history.bisect", "Find the first revision in which a command fails."),
     ),
     "In and out": (
-        Verb("bind", "mounts.bind", "Bind a real directory to a workspace while a program runs in it"),
+        Verb("bind", "bind.bind", "Bind a real directory to a workspace while a program runs in it"),
         Verb("checkout", "transfer.checkout", "Write a revision to a real directory."),
         Verb("snapshot", "transfer.snapshot", "Write a workspace to a snapshot tar."),
         Verb("export", "transfer.export", "Write a revision as a snapshot tar (or with --tar a plain one)"),
@@ -66,8 +71,8 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("mcp", "serve.mcp", "Serve a workspace to a model over MCP"),
     ),
     "Care": (
-        Verb("verify", "transfer.verify", "Read everything in the store, check every digest and reference"),
-        Verb("repair", "transfer.repair", "Bring back what can be had from other copies and report what is lost."),
+        Verb("verify", "maintenance.verify", "Read everything in the store, check every digest and reference"),
+        Verb("repair", "maintenance.repair", "Bring back what can be had from other copies and report what is lost."),
         Verb("gc", "maintenance.gc", "Collect what has expired and what nobody refers to."),
         Verb("cost", "maintenance.cost", "Show what each workspace costs"),
         Verb("retention", "maintenance.retention", "Show or say how long revisions are kept"),
@@ -75,11 +80,28 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("pin", "maintenance.pin", "Keep a revision from expiring"),
         Verb("grant", "maintenance.grant", "Let a principal read or write a workspace."),
         Verb("grants", "maintenance.grants", "Show who may read and who may write a workspace"),
-        Verb("keys", "keys.app", "Make, show, rotate and destroy the keys of an encrypted store."),
-        Verb("config", "config.app", "Check, show and begin files that describe workspaces."),
+        Verb(
+            "keys", "", "Make, show, rotate and destroy the keys of an encrypted store.",
+            (
+                Verb("new", "keys.new", "Make a key in a new file."),
+                Verb("init", "keys.init", "Begin an encrypted store with the key that RAMET_KEY names"),
+                Verb("show", "keys.show_keys", "List the keyrings"),
+                Verb("rotate", "keys.rotate", "Let another key open the store, and the one in RAMET_KEY nothing any"),
+                Verb("shred", "keys.shred", "Remove a workspace and destroy its keys"),
+            ),
+        ),
+        Verb(
+            "config", "", "Check, show and begin files that describe workspaces.",
+            (
+                Verb("check", "config.check", "Say everything that is wrong with a file, with line and column."),
+                Verb("show", "config.show_config", "Print what a file says, value by value"),
+                Verb("schema", "config.schema", "Print the JSON schema of such files, for editors."),
+                Verb("init", "config.init", "Write a file to begin with."),
+            ),
+        ),
         Verb("doctor", "doctor.doctor", "Look whether everything that Ramet needs is here and works."),
-        Verb("demo", "about.demo", "Show the whole idea in a few seconds, in a temporary directory."),
-        Verb("version", "about.version", "Print the version."),
+        Verb("demo", "demo.demo", "Show the whole idea in a few seconds, in a temporary directory."),
+        Verb("version", "version.version", "Print the version."),
     ),
 }  # fmt: skip
 
@@ -147,8 +169,15 @@ ALSO: Final = {
 
 
 def find(name: str) -> Verb | None:
+    """The verb of this name or alias."""
     name = ALSO.get(name, name)
     return next((verb for verbs in VERBS.values() for verb in verbs if verb.name == name), None)
+
+
+def leaves() -> list[tuple[str, Verb]]:
+    """Every verb that can be called, with the path of the names before it: (`ramet keys`, new)."""
+    every = [verb for verbs in VERBS.values() for verb in verbs]
+    return [(f"ramet {verb.name}" if verb.verbs else "ramet", one) for verb in every for one in verb.verbs or (verb,)]
 
 
 def near(name: str) -> list[str]:
@@ -159,40 +188,3 @@ def near(name: str) -> list[str]:
     likeness = {verb: SequenceMatcher(None, name, verb).ratio() for verb in known}
     best = max(likeness.values())
     return [verb for verb in known if likeness[verb] >= max(0.6, best - 0.05)][:2]
-
-
-EXAMPLES: Final = """\
-  ramet create demo
-  ramet exec demo 'echo hello > /greeting; ls -l /'
-  ramet log demo
-  ramet show demo@1:/greeting
-  ramet fork demo demo-2
-  ramet shell demo-2
-"""
-
-
-def help_text(bold: bool, width: int = 100) -> str:
-    """What `ramet --help` prints: the verbs by family, each with its line, and how to begin."""
-    import textwrap
-
-    def strong(text: str) -> str:
-        return f"\033[1m{text}\033[0m" if bold else text
-
-    lines = [
-        "Usage: ramet VERB [OPTIONS] [ARGUMENTS]", "",
-        *textwrap.wrap("Durable workspaces for agents: one file tree, a real shell, every state versioned.", width), "",
-        strong("First minute"), *EXAMPLES.rstrip("\n").split("\n"), "",
-    ]  # fmt: skip
-    for family, verbs in VERBS.items():
-        lines.append(strong(family))
-        for verb in verbs:
-            first, *rest = textwrap.wrap(verb.summary, max(30, width - 16))
-            lines += [f"  {verb.name:<12}{first}", *(" " * 14 + line for line in rest)]
-        lines.append("")
-    lines += textwrap.wrap(
-        "`ramet VERB --help` tells the options of one. The store is at ~/.ramet, or where --store or $RAMET_HOME says; "
-        "`ramet -n NAMESPACE VERB` is about the workspaces of a namespace in it. "
-        "`ramet --install-completion` teaches your shell to complete verbs and options.",
-        max(40, width),
-    )
-    return "\n".join(lines) + "\n"

@@ -14,7 +14,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ramet.apps.client.http import Address, Http, async_lines, given, quoted, refusal
+from ramet.apps.client.http import Address, Http, async_lines, quote_text, refusal, without_none
 from ramet.apps.client.reference import RemoteRef, as_kind, as_pin, as_revision
 from ramet.apps.client.workspace import RemoteWorkspace
 from ramet.core.errors import RametError
@@ -168,7 +168,7 @@ class RemoteStore:
 
     def unpin(self, token: str) -> None:
         """Remove a pin."""
-        self._http.ask("DELETE", f"/v1/pins/{quoted(token)}")
+        self._http.ask("DELETE", f"/v1/pins/{quote_text(token)}")
 
     # ----------------------------------------------------------------------------------------------- care
 
@@ -233,7 +233,7 @@ class RemoteStore:
     async def _followed(self, url: str, **query: Any) -> AsyncIterator[bytes]:
         async with (
             self._address.async_client() as http,
-            http.stream("GET", url, params=given(query), timeout=None) as response,
+            http.stream("GET", url, params=without_none(query), timeout=None) as response,
         ):
             if response.status_code >= 400:
                 raise refusal(response.status_code, await response.aread(), response.url.path)
@@ -260,7 +260,7 @@ class RemoteKeys:
 
     def rotate(self, new: str, old: str | None = None) -> int:
         """Let another key open the store: `file:PATH`, `env:NAME` or `kms:ID`, as the server sees them."""
-        return int(self._http.ask("POST", "/v1/store/keys/rotate", given({"to": new, "old": old}))["keyrings"])
+        return int(self._http.ask("POST", "/v1/store/keys/rotate", without_none({"to": new, "old": old}))["keyrings"])
 
     def shred(self, name: str) -> Shredded:
         """Destroy the keys of a workspace: what only they could open is lost for ever."""
@@ -270,7 +270,7 @@ class RemoteKeys:
 
 
 def _of(name: str) -> str:
-    return f"/v1/workspaces/{quoted(name)}"
+    return f"/v1/workspaces/{quote_text(name)}"
 
 
 async def _event(lines: AsyncIterator[bytes]) -> dict[str, Any] | None:

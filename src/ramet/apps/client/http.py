@@ -50,14 +50,14 @@ class Address:
 
 
 def where(path: str) -> str:
-    return "path=" + quoted(path)
+    return "path=" + quote_text(path)
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     return quote_from_bytes(encode(text), safe="")
 
 
-def given(values: Mapping[str, Any]) -> dict[str, Any]:
+def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     """What was said, without what was not."""
     return {name: value for name, value in values.items() if value is not None}
 
@@ -76,7 +76,7 @@ def refusal(status: int, body: bytes, url: str) -> Exception:
     return RametError(code if code in CODES else "unavailable", cause, remedy, problem.get("context", {}))
 
 
-def checked(response: httpx2.Response, *fine: int) -> Any:
+def json_of(response: httpx2.Response, *fine: int) -> Any:
     if response.status_code >= 400 and response.status_code not in fine:
         raise refusal(response.status_code, response.content, response.url.path)
     try:
@@ -101,13 +101,13 @@ class Http:
     ) -> Any:  # fmt: skip
         options: dict[str, Any] = {} if body is None else {"json": body}
         if query is not None:
-            options["params"] = given(query)
+            options["params"] = without_none(query)
         if content is not None:
             options["content"] = content
         if key is not None:
             options["headers"] = {"idempotency-key": key}
         try:
-            return checked(self.raw.request(method, url, **options), *fine)
+            return json_of(self.raw.request(method, url, **options), *fine)
         except httpx2.TransportError as error:
             raise self.unreachable(error) from None
 
@@ -123,7 +123,7 @@ class Http:
         if content is not None:
             options.update(content=content, headers={"content-type": "application/json"})
         try:
-            with self.raw.stream(method, url, params=given(query) if query else None, **options) as response:
+            with self.raw.stream(method, url, params=without_none(query) if query else None, **options) as response:
                 if response.status_code >= 400:
                     raise refusal(response.status_code, response.read(), response.url.path)
                 yield from response.iter_bytes()
@@ -146,7 +146,7 @@ class Http:
     def long(self, url: str, body: Mapping[str, Any], progress: Progress) -> Any:
         """Long work: how far it is goes to `progress`, the report is given back."""
         last: dict[str, Any] | None = None
-        for row in self.lines("POST", url, {**given(body), "stream": True}):
+        for row in self.lines("POST", url, {**without_none(body), "stream": True}):
             if "stage" in row:
                 progress(row["stage"], row["done"], row["total"])
             else:
@@ -181,7 +181,7 @@ def result_of(done: Mapping[str, Any], stdout: bytes, stderr: bytes) -> IOResult
 
 
 @contextmanager
-def appearing(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def atomic_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write that appears under its name only when it is whole."""
     part = f"{os.fspath(target)}.part"
     try:

@@ -13,14 +13,14 @@ import msgspec
 from ramet.apps.client.http import (
     Address,
     Http,
-    appearing,
     async_lines,
+    atomic_file,
     blocks_of,
-    given,
-    quoted,
+    quote_text,
     refusal,
     report_of,
     where,
+    without_none,
 )
 from ramet.core.errors import RametError
 from ramet.core.paths import encode
@@ -108,7 +108,7 @@ class RemoteRef:
 
     def __init__(self, http: Http, address: Address, name: str) -> None:
         self._http, self._address, self.name = http, address, name
-        self._url = f"/v1/workspaces/{quoted(name)}"
+        self._url = f"/v1/workspaces/{quote_text(name)}"
 
     def __repr__(self) -> str:
         return f"<workspace {self.name} of {self._address.url}>"
@@ -117,7 +117,7 @@ class RemoteRef:
         return self._http.get(f"{self._url}/{verb}", **query)
 
     def _post(self, verb: str, *fine: int, **body: Any) -> Any:
-        return self._http.ask("POST", f"{self._url}/{verb}", given(body), *fine)
+        return self._http.ask("POST", f"{self._url}/{verb}", without_none(body), *fine)
 
     @property
     def head(self) -> Revision | None:
@@ -155,7 +155,7 @@ class RemoteRef:
 
     def show(self, path: str, revision: str | None = None) -> Iterator[bytes]:
         """The content of a file of a revision."""
-        return self._http.blocks("GET", f"{self._url}/file?{where(path)}&revision={quoted(revision or 'head')}")
+        return self._http.blocks("GET", f"{self._url}/file?{where(path)}&revision={quote_text(revision or 'head')}")
 
     def diff(self, revision: str | None = None, against: str | None = None) -> list[Difference]:
         """What a revision changed: against its parent, or against any other one; paths and kinds, not their nodes."""
@@ -170,7 +170,7 @@ class RemoteRef:
         """For each line of a file: the revision, and where known the session and command that wrote it."""
         from ramet.store.verbs.blame import BlameLine, LineWriter
 
-        query = where(path) + ("" if revision is None else f"&revision={quoted(revision)}")
+        query = where(path) + ("" if revision is None else f"&revision={quote_text(revision)}")
         found = self._http.ask("GET", f"{self._url}/blame?{query}")
         revisions = {plain["id"]: as_revision(plain) for plain in found["revisions"]}
         lines = [
@@ -207,7 +207,7 @@ class RemoteRef:
         last: dict[str, Any] | None = None
         async with (
             self._address.async_client() as http,
-            http.stream("POST", f"{self._url}/bisect", json=given(asked)) as response,
+            http.stream("POST", f"{self._url}/bisect", json=without_none(asked)) as response,
         ):
             if response.status_code >= 400:
                 raise refusal(response.status_code, await response.aread(), response.url.path)
@@ -276,14 +276,14 @@ class RemoteRef:
         self, tag: str, revision: str | None = None, *, message: str = "", author: str = "", force: bool = False
     ) -> Tag:
         """Name a revision, so that `NAME@TAG` finds it and it is kept."""
-        body = given({"revision": revision, "message": message, "author": author, "force": force})
-        return as_tag(self.name, self._http.ask("PUT", f"{self._url}/tags/{quoted(tag)}", body))
+        body = without_none({"revision": revision, "message": message, "author": author, "force": force})
+        return as_tag(self.name, self._http.ask("PUT", f"{self._url}/tags/{quote_text(tag)}", body))
 
     def tags(self) -> list[Tag]:
         return [as_tag(self.name, plain) for plain in self._get("tags")["tags"]]
 
     def untag(self, tag: str) -> None:
-        self._http.ask("DELETE", f"{self._url}/tags/{quoted(tag)}")
+        self._http.ask("DELETE", f"{self._url}/tags/{quote_text(tag)}")
 
     def grants(self) -> Mapping[str, str]:
         """Who may read (`readonly`) and who may write (`readwrite`); empty when everybody may do both."""
@@ -292,11 +292,11 @@ class RemoteRef:
 
     def grant(self, principal: str, access: Access) -> None:
         """Let a principal read or write this workspace; from the first grant on, nobody else may."""
-        self._http.ask("PUT", f"{self._url}/grants/{quoted(principal)}", {"access": access})
+        self._http.ask("PUT", f"{self._url}/grants/{quote_text(principal)}", {"access": access})
 
     def revoke(self, principal: str) -> None:
         """Take back what a principal was granted."""
-        self._http.ask("DELETE", f"{self._url}/grants/{quoted(principal)}")
+        self._http.ask("DELETE", f"{self._url}/grants/{quote_text(principal)}")
 
     def pin(self, revision: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
         """Keep a revision from expiring, for a time or until the pin is removed."""
@@ -330,7 +330,7 @@ class RemoteRef:
         if not isinstance(target, str | os.PathLike):
             self._download(target, found, kind, compress, progress)
             return found
-        with appearing(target) as file:
+        with atomic_file(target) as file:
             self._download(file, found, kind, compress, progress)
         return found
 

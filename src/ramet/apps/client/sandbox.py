@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.apps.client.http import Http, checked, given, quoted, report_of, result_of, where
+from ramet.apps.client.http import Http, json_of, quote_text, report_of, result_of, where, without_none
 from ramet.apps.client.reference import RemoteRef, as_kind, as_revision
-from ramet.apps.client.workspace import SHORT, asked, piece_of
+from ramet.apps.client.workspace import SHORT, exec_body, piece_of
 from ramet.core.errors import RametError
 from ramet.core.paths import encode, parse
 from ramet.store.model.revisions import Revision
@@ -64,7 +64,7 @@ class RemoteAgentRun:
             "secrets": dict(secrets or {}), "git": None if git is None else _plain(git),
             "git_secrets": {one: dict(keys) for one, keys in (git_secrets or {}).items()},
         }  # fmt: skip
-        made = RemoteSandbox(self.store._http, given(body))
+        made = RemoteSandbox(self.store._http, without_none(body))
         return made.start() if ready else made
 
     def sandboxes(self) -> list[RemoteSandbox]:
@@ -101,7 +101,7 @@ class RemoteSandbox:
 
     @property
     def _url(self) -> str:
-        return f"/v1/workspaces/{quoted(self.name)}"
+        return f"/v1/workspaces/{quote_text(self.name)}"
 
     def _take(self, plain: Mapping[str, Any]) -> RemoteSandbox:
         self.name, self.workspace, self.phase = plain["name"], plain["workspace"], plain["phase"]
@@ -118,7 +118,7 @@ class RemoteSandbox:
 
     def refresh(self) -> RemoteSandbox:
         """Ask how it is: it may have ended by itself."""
-        return self._take(self._http.get(f"/v1/sandboxes/{quoted(self.name)}"))
+        return self._take(self._http.get(f"/v1/sandboxes/{quote_text(self.name)}"))
 
     def _running(self) -> None:
         if self.phase != "Ready":
@@ -133,7 +133,7 @@ class RemoteSandbox:
         cwd, env, timeout = (options.pop(name, None) for name in ("cwd", "env", "timeout"))
         if options:
             raise TypeError(f"exec() got an unexpected keyword argument {next(iter(options))!r}")
-        body = asked(text, session, agent, cwd, env, timeout)
+        body = exec_body(text, session, agent, cwd, env, timeout)
         following = encode(stdin) if isinstance(stdin, str) else stdin
         if following is not None and len(following) <= SHORT:
             import base64
@@ -157,12 +157,12 @@ class RemoteSandbox:
         body: dict[str, Any] = {"checkpoint": checkpoint}
         if outputs is not None:
             body["outputs"] = [one if isinstance(one, str) else dict(one) for one in outputs]
-        return self._take(self._http.ask("POST", f"/v1/sandboxes/{quoted(self.name)}/terminate", body)).revision
+        return self._take(self._http.ask("POST", f"/v1/sandboxes/{quote_text(self.name)}/terminate", body)).revision
 
 
 def _plain(git: GitSettings) -> dict[str, Any]:
     secret = git.credentials_secret
-    return given({
+    return without_none({
         "paths": list(git.paths), "remotes": dict(git.remotes), "username": git.credentials_username,
         "secret": None if secret is None else list(secret),
     })  # fmt: skip
@@ -195,7 +195,7 @@ class RemoteFiles:
 
     def exists(self, path: str) -> bool:
         try:
-            checked(self._sandbox._http.raw.get(self._place("stat", path)))
+            json_of(self._sandbox._http.raw.get(self._place("stat", path)))
         except FileNotFoundError:
             return False
         return True

@@ -12,16 +12,16 @@ import httpx2
 import msgspec
 
 from ramet.apps.client.http import (
-    appearing,
     async_lines,
-    checked,
-    given,
-    quoted,
+    atomic_file,
+    json_of,
+    quote_text,
     refusal,
     report_of,
     result_of,
     unreachable,
     where,
+    without_none,
 )
 from ramet.apps.client.reference import as_kind, as_mount, as_revision, as_session
 from ramet.apps.server.models import Job
@@ -64,7 +64,7 @@ class RemoteWorkspace:
         at: str = "the server",
     ) -> None:
         self._http, self.name, self.revision, self._shut, self._server = http, name, revision, shut, at
-        self._url = f"/v1/workspaces/{quoted(name)}"
+        self._url = f"/v1/workspaces/{quote_text(name)}"
         self.closed = False
 
     def __repr__(self) -> str:
@@ -73,9 +73,9 @@ class RemoteWorkspace:
     async def __aenter__(self) -> RemoteWorkspace:
         try:
             if self.revision is None:
-                checked(await self._http.get(self._url))
+                json_of(await self._http.get(self._url))
             else:
-                checked(await self._http.get(f"{self._url}/log", params={"revision": self.revision, "limit": "1"}))
+                json_of(await self._http.get(f"{self._url}/log", params={"revision": self.revision, "limit": "1"}))
         except httpx2.TransportError as error:
             await self.close()
             raise unreachable(self._server, error) from None
@@ -108,12 +108,12 @@ class RemoteWorkspace:
         if content is not None:
             options["content"] = content
         told = {**(headers or {}), **({} if key is None else {"idempotency-key": key})}
-        return checked(await self._http.request(method, f"{self._url}/{verb}", headers=told, **options))
+        return json_of(await self._http.request(method, f"{self._url}/{verb}", headers=told, **options))
 
     async def _see(self, verb: str, **query: Any) -> Any:
         """A request that a past state answers as well."""
-        asked = given({"revision": self.revision, **query})
-        return checked(await self._http.get(f"{self._url}/{verb}", params=asked))
+        asked = without_none({"revision": self.revision, **query})
+        return json_of(await self._http.get(f"{self._url}/{verb}", params=asked))
 
     # ------------------------------------------------------------------------------------------- commands
 
@@ -139,8 +139,10 @@ class RemoteWorkspace:
         changes is gone when it has ended. What comes in by `stdin` is sent as it comes; the command begins when all is
         there.
         """
-        body = asked(command, session_id, agent_id, cwd, env, timeout)
-        body.update(given({"message": message or None, "author": author or None, "provision": provision or None}))
+        body = exec_body(command, session_id, agent_id, cwd, env, timeout)
+        body.update(
+            without_none({"message": message or None, "author": author or None, "provision": provision or None})
+        )
         if self.revision is not None:
             body["revision"] = self.revision
         elif self._shut and not provision:
@@ -151,9 +153,9 @@ class RemoteWorkspace:
 
     async def _once(self, body: dict[str, Any], stdin: Stdin, key: str, channels: Channels) -> IOResult:
         self._live()
-        request = await sending({**body, "encoding": "base64"}, stdin)
+        request = await request_body({**body, "encoding": "base64"}, stdin)
         headers = {**request.pop("headers", {}), "idempotency-key": key}
-        done = checked(await self._http.post(f"{self._url}/exec", headers=headers, **request))
+        done = json_of(await self._http.post(f"{self._url}/exec", headers=headers, **request))
         for writer, name in ((channels.stdout, "stdout"), (channels.stderr, "stderr")):
             writer.write(base64.b64decode(done[name]))
             if writer.full:
@@ -162,7 +164,7 @@ class RemoteWorkspace:
 
     async def _run(self, body: dict[str, Any], stdin: Stdin, channels: Channels) -> IOResult:
         try:
-            done = await self._streamed(await sending(body, stdin), channels)
+            done = await self._streamed(await request_body(body, stdin), channels)
         except httpx2.TransportError as error:
             why = str(error) or type(error).__name__
             remedy = "look at its log, and at what the command did"
@@ -198,9 +200,9 @@ class RemoteWorkspace:
         idempotency_key: str | None = None,
     ) -> Job:
         """Begin a command that goes on without this client; the job that it is."""
-        body = asked(command, session_id, agent_id, cwd, env, timeout)
+        body = exec_body(command, session_id, agent_id, cwd, env, timeout)
         self._live()
-        body = {**body, **await sent(stdin), "detach": True}
+        body = {**body, **await stdin_body(stdin), "detach": True}
         return as_kind(await self._ask("POST", "exec", body, key=idempotency_key), Job)
 
     async def jobs(self) -> list[Job]:
@@ -208,14 +210,14 @@ class RemoteWorkspace:
         return msgspec.convert((await self._ask("GET", "jobs"))["jobs"], list[Job])
 
     async def job(self, job_id: str) -> Job:
-        return as_kind(await self._ask("GET", f"jobs/{quoted(job_id)}"), Job)
+        return as_kind(await self._ask("GET", f"jobs/{quote_text(job_id)}"), Job)
 
     async def wait(self, job_id: str) -> Job:
         """The job when it has ended, with its result."""
-        return as_kind(await self._ask("POST", f"jobs/{quoted(job_id)}/wait"), Job)
+        return as_kind(await self._ask("POST", f"jobs/{quote_text(job_id)}/wait"), Job)
 
     async def kill(self, job_id: str) -> Job:
-        return as_kind(await self._ask("DELETE", f"jobs/{quoted(job_id)}"), Job)
+        return as_kind(await self._ask("DELETE", f"jobs/{quote_text(job_id)}"), Job)
 
     async def commit(
         self, message: str = "", *, author: str = "", trace_id: str = "", idempotency_key: str | None = None
@@ -237,21 +239,21 @@ class RemoteWorkspace:
         self, session_id: str, *, env: Mapping[str, str] | None = None, cwd: str | None = None
     ) -> SavedSession:
         """A new session with its own working directory, variables, functions and options."""
-        body = given({"id": session_id, "env": dict(env or {}), "cwd": cwd})
+        body = without_none({"id": session_id, "env": dict(env or {}), "cwd": cwd})
         return as_session(await self._ask("POST", "sessions", body))
 
     async def get_session(self, session_id: str = DEFAULT_SESSION_ID) -> SavedSession:
         for found in await self.list_sessions() if self.revision is not None else ():
             if found.session_id == session_id:
                 return found
-        return as_session(await self._ask("GET", f"sessions/{quoted(session_id)}"))
+        return as_session(await self._ask("GET", f"sessions/{quote_text(session_id)}"))
 
     async def list_sessions(self) -> list[SavedSession]:
         return [as_session(plain) for plain in (await self._see("sessions"))["sessions"]]
 
     async def close_session(self, session_id: str) -> None:
         """End a session and its background jobs. The default session begins anew."""
-        await self._ask("DELETE", f"sessions/{quoted(session_id)}")
+        await self._ask("DELETE", f"sessions/{quote_text(session_id)}")
 
     async def close_all_sessions(self) -> None:
         """End every session but the default one."""
@@ -272,15 +274,15 @@ class RemoteWorkspace:
 
     async def unmount(self, prefix: str) -> None:
         """Take a mount away; past revisions keep it."""
-        await self._ask("DELETE", f"mounts?prefix={quoted(prefix)}")
+        await self._ask("DELETE", f"mounts?prefix={quote_text(prefix)}")
 
     async def snapshot(self, target: Target, compress: str | None = None) -> None:
         """The whole state as a tar: a path (which appears when it is whole) or a binary stream."""
         if isinstance(target, str | os.PathLike):
-            with appearing(target) as file:
+            with atomic_file(target) as file:
                 await self.snapshot(file, compress)
             return
-        query = given({"compress": compress, "revision": self.revision})
+        query = without_none({"compress": compress, "revision": self.revision})
         async with self._http.stream("GET", f"{self._url}/snapshot", params=query) as response:
             if response.status_code >= 400:
                 raise refusal(response.status_code, await response.aread(), response.url.path)
@@ -298,8 +300,8 @@ class RemoteWorkspace:
         return await getattr(self, op)(path, *args, session_id=session_id, **kwargs)
 
     def _at(self, path: str, session_id: str) -> str:
-        session = "" if session_id == DEFAULT_SESSION_ID else f"&session={quoted(session_id)}"
-        return where(path) + session + ("" if self.revision is None else f"&revision={quoted(self.revision)}")
+        session = "" if session_id == DEFAULT_SESSION_ID else f"&session={quote_text(session_id)}"
+        return where(path) + session + ("" if self.revision is None else f"&revision={quote_text(self.revision)}")
 
     async def read(
         self, path: str, start: int = 0, stop: int | None = None, *, session_id: str = DEFAULT_SESSION_ID
@@ -350,7 +352,7 @@ class RemoteWorkspace:
     async def stat(self, path: str, follow: bool = True, *, session_id: str = DEFAULT_SESSION_ID) -> Stat:
         """What is known about a path; `version` is its ETag."""
         query = self._at(path, session_id) + ("" if follow else "&follow=false")
-        return _stat(checked(await self._http.get(f"{self._url}/stat?{query}")))
+        return _stat(json_of(await self._http.get(f"{self._url}/stat?{query}")))
 
     async def exists(self, path: str, *, session_id: str = DEFAULT_SESSION_ID) -> bool:
         try:
@@ -361,7 +363,7 @@ class RemoteWorkspace:
 
     async def scan(self, path: str, *, session_id: str = DEFAULT_SESSION_ID) -> list[tuple[str, Stat]]:
         """A directory by name, with what is known about each."""
-        found = checked(await self._http.get(f"{self._url}/dir?{self._at(path, session_id)}"))["entries"]
+        found = json_of(await self._http.get(f"{self._url}/dir?{self._at(path, session_id)}"))["entries"]
         return [(plain["path"].rpartition("/")[2], _stat(plain)) for plain in found]
 
     async def mkdir(self, path: str, *, parents: bool = False, session_id: str = DEFAULT_SESSION_ID) -> None:
@@ -380,14 +382,16 @@ class RemoteWorkspace:
         await self._ask("POST", "link", {"path": path, "target": target, "session": session_id})
 
     async def setattr(self, path: str, attrs: Attrs, *, session_id: str = DEFAULT_SESSION_ID) -> None:
-        body = given({"mode": attrs.mode, "mtime_ns": attrs.mtime_ns, "size": attrs.size, "atime_ns": attrs.atime_ns})
+        body = without_none(
+            {"mode": attrs.mode, "mtime_ns": attrs.mtime_ns, "size": attrs.size, "atime_ns": attrs.atime_ns}
+        )
         await self._ask("PATCH", f"file?{self._at(path, session_id)}", body)
 
     async def chmod(self, path: str, mode: int, *, session_id: str = DEFAULT_SESSION_ID) -> None:
         await self.setattr(path, Attrs(mode), session_id=session_id)
 
 
-def asked(
+def exec_body(
     command: str, session_id: str, agent_id: str, cwd: str | None, env: Mapping[str, str] | None, timeout: float | None
 ) -> dict[str, Any]:
     """The body of an exec."""
@@ -399,7 +403,7 @@ def asked(
     return body
 
 
-async def sent(stdin: Stdin) -> dict[str, str]:
+async def stdin_body(stdin: Stdin) -> dict[str, str]:
     """The input of a command as it travels."""
     if stdin is None:
         return {}
@@ -408,7 +412,7 @@ async def sent(stdin: Stdin) -> dict[str, str]:
     return {"stdin_base64": base64.b64encode(encode(stdin) if isinstance(stdin, str) else stdin).decode()}
 
 
-async def sending(body: dict[str, Any], stdin: Stdin) -> dict[str, Any]:
+async def request_body(body: dict[str, Any], stdin: Stdin) -> dict[str, Any]:
     """A request with the input of a command: in it where that is short, else behind it as it comes."""
     if stdin is None or isinstance(stdin, bytes | str):
         blocks: list[bytes] = [] if stdin is None else [encode(stdin) if isinstance(stdin, str) else stdin]
@@ -423,7 +427,7 @@ async def sending(body: dict[str, Any], stdin: Stdin) -> dict[str, Any]:
         else:
             rest = None
     if rest is None and sum(map(len, blocks)) <= SHORT:
-        return {"json": body if stdin is None else {**body, **await sent(b"".join(blocks))}}
+        return {"json": body if stdin is None else {**body, **await stdin_body(b"".join(blocks))}}
 
     async def content() -> AsyncIterator[bytes]:
         yield json.dumps(body).encode() + b"\n"

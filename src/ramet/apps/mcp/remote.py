@@ -14,7 +14,7 @@ from ramet.workspace.agent.tools import Toolbox
 from ramet.workspace.session import DEFAULT_SESSION_ID
 
 
-class RemoteFiles:
+class ToolFiles:
     """The files that tools see, as far as tools use them."""
 
     def __init__(self, ws: RemoteWorkspace, session_id: str) -> None:
@@ -44,7 +44,7 @@ class RemoteToolbox(Toolbox):
     def __init__(self, ws: RemoteWorkspace, handle: RemoteRef, session_id: str = DEFAULT_SESSION_ID) -> None:
         super().__init__(ws, session_id)
         self.name, self._handle = ws.name, handle
-        self._files, self._cwd = RemoteFiles(ws, session_id), ROOT
+        self._files, self._cwd = ToolFiles(ws, session_id), ROOT
 
     async def ready(self) -> None:
         """Know where the session is: commands of others may have moved it."""

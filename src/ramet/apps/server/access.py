@@ -17,7 +17,7 @@ from ramet.store.repository import Repository
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 
 if TYPE_CHECKING:
-    from ramet.apps.server.open_workspaces import HostedSandbox, Hosting
+    from ramet.apps.server.open_workspaces import OpenSandbox, OpenWorkspaces
     from ramet.apps.server.routes import Route
 
 READING: Final = tuple(f"/v1/workspaces/{{name}}/{verb}" for verb in ("fork", "jobs/{id}/wait", "bisect"))
@@ -27,7 +27,7 @@ READING: Final = tuple(f"/v1/workspaces/{{name}}/{verb}" for verb in ("fork", "j
 SANDBOXES: Final = "/v1/sandboxes/"
 
 
-class _Guarded(StoredWorkspaceRef):
+class _PrincipalRef(StoredWorkspaceRef):
     """A reference for a principal: the store trusts the server, so `OTHER@REV` is asked about here."""
 
     def __init__(self, repository: Repository, name: str, principal: str | None) -> None:
@@ -40,14 +40,14 @@ class _Guarded(StoredWorkspaceRef):
         return super().find(revision)
 
 
-class Door:
+class Authorization:
     """Asks the grants of the store before a request reaches its handler."""
 
-    def __init__(self, hosting: Hosting, settings: ServerSettings) -> None:
-        self._hosting, self._repository = hosting, None
+    def __init__(self, workspaces: OpenWorkspaces, settings: ServerSettings) -> None:
+        self._workspaces, self._repository = workspaces, None
         self._own: str | None = None
-        if hosting.store is not None and settings.principals:
-            self._repository = hosting.store.repository
+        if workspaces.store is not None and settings.principals:
+            self._repository = workspaces.store.repository
             self._own, self._repository.principal = self._repository.principal, TRUSTED
 
     def principal(self, call: Call) -> str | None:
@@ -67,14 +67,14 @@ class Door:
 
     def _workspace(self, call: Call, name: str, *, ended: bool = False) -> str | None:
         """Whose grants count: those of a sandbox are its workspace's, and nobody but its owner gets that far."""
-        sandbox = self._hosting.sandbox(name, ended=ended)
+        sandbox = self._workspaces.sandbox(name, ended=ended)
         if sandbox is None:
             return name
         if not self.owns(call, sandbox):
             raise RametError("permission_denied", f"{name!r} is another's sandbox", "make one of your own")
         return sandbox.sandbox.workspace
 
-    def owns(self, call: Call, sandbox: HostedSandbox) -> bool:
+    def owns(self, call: Call, sandbox: OpenSandbox) -> bool:
         """A sandbox is for who made it, and for the server's own token."""
         who = self.principal(call)
         return self._repository is None or who == self._own or who == sandbox.owner
@@ -82,7 +82,7 @@ class Door:
     async def need(self, call: Call, name: str, access: Access = "readonly") -> None:
         """Refuse who may not do this with a workspace."""
         if self._repository is not None:
-            await self._hosting.blocking(self._repository.grants.check, self.principal(call), name, access)
+            await self._workspaces.blocking(self._repository.grants.check, self.principal(call), name, access)
 
     def is_administrator(self, call: Call) -> bool:
         return self._repository is None or self.principal(call) == self._own
@@ -96,9 +96,9 @@ class Door:
 
     async def grant(self, call: Call, name: str, principal: str, access: Access | None) -> None:
         """Let a principal read or write, or take that back; the store learns who said so, and not the server's name."""
-        repository = self._hosting.need_store().repository
+        repository = self._workspaces.need_store().repository
         if self._repository is None:
-            await self._hosting.blocking(repository.grant, name, principal, access)
+            await self._workspaces.blocking(repository.grant, name, principal, access)
             return
 
         def put() -> None:
@@ -110,13 +110,13 @@ class Door:
                 raise RametError("not_found", f"{principal!r} has no grant on {name!r}", "see the list of grants")
             repository.grants.put(name, granted, self.principal(call))
 
-        await self._hosting.blocking(put)
+        await self._workspaces.blocking(put)
 
     def reference(self, call: Call, repository: Repository, name: str) -> StoredWorkspaceRef:
         """A workspace through which nobody sees others that they may not read."""
         if self._repository is None:
             return StoredWorkspaceRef(repository, name)
-        return _Guarded(repository, name, self.principal(call))
+        return _PrincipalRef(repository, name, self.principal(call))
 
     def sees(self, call: Call, name: str) -> bool:
         return self._repository is None or self._repository.grants.allows(self.principal(call), name)
@@ -126,9 +126,9 @@ class Door:
         repository, who = self._repository, self.principal(call)
         if repository is None or who is None:
             return
-        granted = await self._hosting.blocking(repository.grants.of, name)
+        granted = await self._workspaces.blocking(repository.grants.of, name)
         if granted and granted.get(who) != "readwrite":
-            await self._hosting.blocking(repository.grants.put, name, {**granted, who: "readwrite"}, who)
+            await self._workspaces.blocking(repository.grants.put, name, {**granted, who: "readwrite"}, who)
 
     async def may_follow(self, call: Call, name: str | None) -> None:
         """Events of one workspace are for those who may read it; those of all are for the server's own token."""

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 from urllib.parse import unquote
 
-from ramet.apps.server.access import Door
+from ramet.apps.server.access import Authorization
 from ramet.apps.server.events import Events
-from ramet.apps.server.idempotency import Keys
-from ramet.apps.server.open_workspaces import Hosted, Hosting
-from ramet.apps.server.problems import Refused, internal, made, problem_of
+from ramet.apps.server.idempotency import IdempotencyKeys
+from ramet.apps.server.open_workspaces import OpenWorkspace, OpenWorkspaces
+from ramet.apps.server.problems import Refusal, internal, make_problem, problem_of
 from ramet.apps.server.request import (
     PROBLEM,
     Call,
@@ -22,7 +22,7 @@ from ramet.apps.server.request import (
     Reply,
     Scope,
     Send,
-    encoded,
+    encode_json,
     plain,
     send_reply,
 )
@@ -37,10 +37,10 @@ log: Final = logging.getLogger("ramet.server")
 class Api:
     """An ASGI application for everything below `/v1`."""
 
-    def __init__(self, hosting: Hosting, settings: ServerSettings, events: Events) -> None:
-        self.hosting, self.settings, self.events = hosting, settings, events
-        self.keys = Keys(hosting, settings.bounds)
-        self.door = Door(hosting, settings)
+    def __init__(self, workspaces: OpenWorkspaces, settings: ServerSettings, events: Events) -> None:
+        self.workspaces, self.settings, self.events = workspaces, settings, events
+        self.keys = IdempotencyKeys(workspaces, settings.bounds)
+        self.access = Authorization(workspaces, settings)
         self.working = 0
         """Long works that are going on."""
         self._tree: dict[str, Any] = {}
@@ -55,39 +55,39 @@ class Api:
     # ---------------------------------------------------------------------------------------- for handlers
 
     @contextlib.asynccontextmanager
-    async def using(self, call: Call) -> AsyncIterator[Hosted]:
-        hosted = await self.hosting.enter(call.parts[0])
+    async def using(self, call: Call) -> AsyncIterator[OpenWorkspace]:
+        hosted = await self.workspaces.enter(call.parts[0])
         try:
             yield hosted
         finally:
             hosted.leave()
 
     @contextlib.asynccontextmanager
-    async def seeing(self, call: Call, revision: str | None) -> AsyncIterator[Hosted]:
+    async def seeing(self, call: Call, revision: str | None) -> AsyncIterator[OpenWorkspace]:
         """The workspace as it is, or as it was at a revision: then for this request alone."""
-        async with self.using(call) if revision is None else self.hosting.past(call.parts[0], revision) as hosted:
+        async with self.using(call) if revision is None else self.workspaces.past(call.parts[0], revision) as hosted:
             yield hosted
 
     def handle(self, call: Call) -> Callable[[], StoredWorkspaceRef]:
         """The stored workspace that is asked about, without opening it; looked up where it may block."""
-        store, name = self.hosting.need_store(), call.parts[0]
+        store, name = self.workspaces.need_store(), call.parts[0]
 
         def found() -> StoredWorkspaceRef:
             store.repository.refs.require(name)
-            return self.door.reference(call, store.repository, name)
+            return self.access.reference(call, store.repository, name)
 
         return found
 
-    def commits_before_answer(self, hosted: Hosted) -> bool:
+    def commits_before_answer(self, hosted: OpenWorkspace) -> bool:
         return hosted.committer is not None and self.settings.durable == "answer"
 
-    async def durable(self, hosted: Hosted, message: str) -> None:
+    async def durable(self, hosted: OpenWorkspace, message: str) -> None:
         if hosted.committer is not None and self.settings.durable == "answer":
             await hosted.committer.commit(message)
         elif isinstance(hosted.ws, StoredWorkspace):
             await hosted.ws.acknowledge()  # a sandbox: what it did is kept as a draft
 
-    async def changed(self, hosted: Hosted, message: str) -> None:
+    async def changed(self, hosted: OpenWorkspace, message: str) -> None:
         """A request changed something: make it durable as the server promises, and tell who listens."""
         await self.durable(hosted, message)
         self.events.add("changed", hosted.name, what=message)
@@ -102,16 +102,16 @@ class Api:
             if below is None:
                 below = node.get("*") if part else None
                 if below is None:
-                    raise Refused("not_found", "there is nothing at this address", "see /openapi.json")
+                    raise Refusal("not_found", "no such route", "See /openapi.json.")
                 parts.append(unquote(part, errors="surrogateescape"))
             node = below
         methods = node.get("")
         if methods is None:
-            raise Refused("not_found", "there is nothing at this address", "see /openapi.json")
+            raise Refusal("not_found", "no such route", "See /openapi.json.")
         route = methods.get(method)
         if route is None:
             allowed = ", ".join(sorted(methods))
-            raise Refused(
+            raise Refusal(
                 "invalid_argument", f"{method} cannot be done here", f"use {allowed}", status=405,
                 headers={"allow": allowed},
             )  # fmt: skip
@@ -133,7 +133,7 @@ class Api:
         try:
             raw: bytes = scope.get("raw_path") or scope["path"].encode()
             route, call.parts = self.find(scope["method"], raw.partition(b"?")[0].decode("ascii", "replace"))
-            await self.door.check(call, route)
+            await self.access.check(call, route)
             if route.query.__struct_fields__ == ():
                 call.query(route.query)
             key = call.header(b"idempotency-key") if scope["method"] not in ("GET", "HEAD") else None
@@ -142,19 +142,19 @@ class Api:
             return await route.handler(self, call)
         except ClientGone:
             raise
-        except Refused as refused:
+        except Refusal as refused:
             return problem_reply(refused)
         except Exception as error:
             problem = problem_of(error)
             if problem is None or problem.status >= 500:
                 log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
-            return Reply(encoded(problem or internal()), (problem or internal()).status, [PROBLEM])
+            return Reply(encode_json(problem or internal()), (problem or internal()).status, [PROBLEM])
 
 
-def problem_reply(refused: Refused) -> Reply:
-    return Reply(encoded(refused.problem), refused.problem.status, [PROBLEM, *plain(refused.headers)])
+def problem_reply(refused: Refusal) -> Reply:
+    return Reply(encode_json(refused.problem), refused.problem.status, [PROBLEM, *plain(refused.headers)])
 
 
 def problem_for(code: str, cause: str, remediation: str, status: int | None = None) -> Reply:
-    problem = made(code, cause, remediation, status=status)
-    return Reply(encoded(problem), problem.status, [PROBLEM])
+    problem = make_problem(code, cause, remediation, status=status)
+    return Reply(encode_json(problem), problem.status, [PROBLEM])

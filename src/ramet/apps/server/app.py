@@ -23,11 +23,11 @@ except ModuleNotFoundError as error:
     raise missing_extra("server", "the HTTP server") from error
 
 from ramet.apps.server.api import Api, log, problem_for
-from ramet.apps.server.auth import Gate
+from ramet.apps.server.auth import Authentication
 from ramet.apps.server.events import Events
-from ramet.apps.server.open_workspaces import Hosting
+from ramet.apps.server.open_workspaces import OpenWorkspaces
 from ramet.apps.server.openapi import document
-from ramet.apps.server.request import Receive, Scope, Send, encoded
+from ramet.apps.server.request import Receive, Scope, Send, encode_json
 from ramet.apps.server.settings import ServerSettings, read_token
 from ramet.concurrency.collector import IdleCollector, idle_collection
 from ramet.workspace.stored.store import Store
@@ -47,15 +47,15 @@ class App:
 
     def __init__(self, store: Store | None, settings: ServerSettings, mounts: Mapping[str, Any]) -> None:
         self.events = Events(settings.bounds.events)
-        self.hosting = Hosting(store, settings, self.events)
-        self.api = Api(self.hosting, settings, self.events)
+        self.workspaces = OpenWorkspaces(store, settings, self.events)
+        self.api = Api(self.workspaces, settings, self.events)
         self._description: bytes | None = None
         self._rest = Starlette(
             routes=[Route("/openapi.json", self._openapi), *(Mount(path, app=app) for path, app in mounts.items())],
             lifespan=self._lifespan,
             exception_handlers={404: self._nothing},
         )
-        self._gate = Gate(self._inside, settings, tuple(f"{path}/" for path in OWN if path in mounts))
+        self._gate = Authentication(self._inside, settings, tuple(f"{path}/" for path in OWN if path in mounts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._gate(scope, receive, send)
@@ -68,11 +68,11 @@ class App:
 
     async def _openapi(self, request: Request) -> Response:
         if self._description is None:
-            self._description = encoded(document())
+            self._description = encode_json(document())
         return Response(self._description, media_type="application/json")
 
     async def _nothing(self, request: Request, error: Exception) -> Response:
-        reply = problem_for("not_found", "there is nothing at this address", "see /openapi.json")
+        reply = problem_for("not_found", "no such route", "See /openapi.json.")
         return Response(reply.body, reply.status, media_type="application/problem+json")
 
     @contextlib.asynccontextmanager
@@ -83,17 +83,17 @@ class App:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """What a server does around its requests; also for use without one."""
-        self.hosting.start()
+        self.workspaces.start()
         try:
             yield
         finally:
             self.stop()
-            for failure in await self.hosting.close():
+            for failure in await self.workspaces.close():
                 log.error("a workspace could not be closed", exc_info=failure)
 
     def stop(self) -> None:
         """Streams of events end now, so that the server can."""
-        self.hosting.stopping.set()
+        self.workspaces.stopping.set()
         self.events.close()
 
 

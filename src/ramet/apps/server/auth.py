@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import Any, Final
 
 from ramet.apps.server.api import problem_reply
-from ramet.apps.server.problems import Refused
+from ramet.apps.server.problems import Refusal
 from ramet.apps.server.request import Call, Receive, Scope, Send, send_reply
 from ramet.apps.server.settings import ServerSettings
 
@@ -24,7 +24,7 @@ class _Client:
         self.running, self.tokens, self.at = 0, float(burst), time.monotonic()
 
 
-class Gate:
+class Authentication:
     """An ASGI application around another one."""
 
     def __init__(self, app: Any, settings: ServerSettings, own: tuple[str, ...] = ()) -> None:
@@ -44,7 +44,7 @@ class Gate:
         try:
             name = self._let_in(scope)
             client = self._counted(name)
-        except Refused as refused:
+        except Refusal as refused:
             await send_reply(problem_reply(refused), Call(scope, receive), send)
             return
         scope["ramet.client"] = name
@@ -70,7 +70,7 @@ class Gate:
             if hmac.compare_digest(given.strip(), other):
                 right, scope["ramet.principal"] = True, principal
         if not (right and kind.lower() == b"bearer") and not self._open(scope["path"]):
-            raise Refused(
+            raise Refusal(
                 "unauthenticated", "this token opens nothing here" if token else "a token is needed",
                 "send Authorization: Bearer TOKEN",
                 headers={"www-authenticate": "Bearer"},
@@ -87,7 +87,7 @@ class Gate:
             return
         name = text.rpartition("]")[0][1:] if text.startswith("[") else text.partition(":")[0]
         if name.lower() not in hosts:
-            raise Refused("permission_denied", "the Host header names another server", "use the right name", status=421)
+            raise Refusal("permission_denied", "the Host header names another server", "use the right name", status=421)
 
     def _counted(self, name: str) -> _Client:
         bounds = self._settings.bounds
@@ -109,6 +109,6 @@ class Gate:
         return client
 
 
-def _slower(cause: str, seconds: float) -> Refused:
+def _slower(cause: str, seconds: float) -> Refusal:
     wait = max(1, int(seconds + 0.999))
-    return Refused("too_many_requests", cause, f"try again in {wait} s", headers={"retry-after": str(wait)})
+    return Refusal("too_many_requests", cause, f"try again in {wait} s", headers={"retry-after": str(wait)})

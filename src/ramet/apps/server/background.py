@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ramet.apps.server.models_maintenance import Progressed
-from ramet.apps.server.problems import Refused, internal, problem_of
-from ramet.apps.server.request import NDJSON, NO_STORE, Call, Reply, answer, encoded
+from ramet.apps.server.problems import Refusal, internal, problem_of
+from ramet.apps.server.request import NDJSON, NO_STORE, Call, Reply, answer, encode_json
 from ramet.core.progress import Progress
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ AT_ONCE: Final = 4
 """Long works of all clients at the same time."""
 
 
-class Stopped(BaseException):
+class StopWork(BaseException):
     """Nobody waits for the work any more: raised inside of it, where it tells how far it is."""
 
 
-class Watched:
+class ThreadProgress:
     """A Progress that another thread hears of, and through which it stops the work."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Watched:
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         if self.stopped:
-            raise Stopped
+            raise StopWork
         now = time.monotonic()
         if now >= self._next:
             self._next = now + EVERY
@@ -57,7 +57,7 @@ class Watched:
 async def long_work(
     api: Api,
     call: Call,
-    work: Callable[[Watched], T],
+    work: Callable[[ThreadProgress], T],
     told: Callable[[T], object],
     *,
     stream: bool,
@@ -65,17 +65,17 @@ async def long_work(
 ) -> Reply:
     """The answer of `work`: as JSON, or streamed with how far it is before the report."""
     if api.working >= AT_ONCE:
-        raise Refused("too_many_requests", f"{AT_ONCE} long works are running", "try again when one has ended")
+        raise Refusal("too_many_requests", f"{AT_ONCE} long works are running", "try again when one has ended")
     if stream:
         return Reply(headers=[NDJSON, NO_STORE], blocks=_lines(api, work, told, after))
-    progress = Watched()
+    progress = ThreadProgress()
     found = await call.watched(_running(api, work, progress))
     if after is not None:
         after(found)
     return answer(told(found))
 
 
-async def _running(api: Api, work: Callable[[Watched], T], progress: Watched) -> T:
+async def _running(api: Api, work: Callable[[ThreadProgress], T], progress: ThreadProgress) -> T:
     api.working += 1
     # Not the threads of the store: they are few, and ordinary requests wait for them.
     task = asyncio.ensure_future(asyncio.to_thread(_kept, work, progress))
@@ -89,24 +89,24 @@ async def _running(api: Api, work: Callable[[Watched], T], progress: Watched) ->
         api.working -= 1
 
 
-def _kept(work: Callable[[Watched], T], progress: Watched) -> T:
+def _kept(work: Callable[[ThreadProgress], T], progress: ThreadProgress) -> T:
     try:
         return work(progress)
-    except Stopped:
+    except StopWork:
         raise asyncio.CancelledError from None
 
 
 async def _lines(
-    api: Api, work: Callable[[Watched], T], told: Callable[[T], object], after: Callable[[T], object] | None
+    api: Api, work: Callable[[ThreadProgress], T], told: Callable[[T], object], after: Callable[[T], object] | None
 ) -> AsyncIterator[bytes]:
-    progress = Watched()
+    progress = ThreadProgress()
     task = asyncio.ensure_future(_running(api, work, progress))
     try:
         while not task.done():
             news = asyncio.ensure_future(progress.news.get())
             await asyncio.wait({task, news}, return_when=asyncio.FIRST_COMPLETED)
             if news.done():
-                yield encoded(news.result()) + b"\n"
+                yield encode_json(news.result()) + b"\n"
             else:
                 news.cancel()
         last: dict[str, Any]
@@ -120,17 +120,17 @@ async def _lines(
             if problem is None or problem.status >= 500:
                 log.error("long work failed", exc_info=error)
             last = {"problem": problem or internal()}
-        yield encoded(last) + b"\n"
+        yield encode_json(last) + b"\n"
     finally:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
             await task
 
 
-def in_a_loop(work: Callable[[Progress], Any]) -> Callable[[Watched], Any]:
+def in_a_loop(work: Callable[[Progress], Any]) -> Callable[[ThreadProgress], Any]:
     """Long work that is a coroutine: it has a loop of its own in its thread, and is cancelled when it is stopped."""
 
-    def run(progress: Watched) -> Any:
+    def run(progress: ThreadProgress) -> Any:
         async def act() -> Any:
             task = asyncio.ensure_future(work(progress))
             loop = asyncio.get_running_loop()
@@ -142,6 +142,6 @@ def in_a_loop(work: Callable[[Progress], Any]) -> Callable[[Watched], Any]:
         try:
             return asyncio.run(act())
         except asyncio.CancelledError:
-            raise Stopped from None
+            raise StopWork from None
 
     return run

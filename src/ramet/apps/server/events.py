@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Final, NamedTuple
 
-from ramet.apps.server.request import encoded
+from ramet.apps.server.request import encode_json
 
 HEARTBEAT: Final = 15.0
 
@@ -22,7 +22,7 @@ class Event(NamedTuple):
 
     def encode(self) -> bytes:
         body = {"workspace": self.workspace, "time": self.time, **self.data}
-        return b"id: %d\nevent: %s\ndata: %s\n\n" % (self.number, self.kind.encode(), encoded(body))
+        return b"id: %d\nevent: %s\ndata: %s\n\n" % (self.number, self.kind.encode(), encode_json(body))
 
 
 class Events:

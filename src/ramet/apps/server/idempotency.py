@@ -19,14 +19,14 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.apps.server.problems import Refused
+from ramet.apps.server.problems import Refusal
 from ramet.apps.server.request import Call, Reply
 from ramet.apps.server.settings import Bounds
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api
-    from ramet.apps.server.open_workspaces import Hosting
+    from ramet.apps.server.open_workspaces import OpenWorkspaces
 
 KEY: Final = re.compile(r"[!-~]{1,255}")
 LARGEST: Final = 1 << 20
@@ -38,11 +38,11 @@ LOOK_BACK: Final = 10_000
 """Revisions in which the mark of a request is looked for."""
 
 
-class Keys:
+class IdempotencyKeys:
     """What was answered to which key of which client."""
 
-    def __init__(self, hosting: Hosting, bounds: Bounds, clock: Callable[[], float] = time.time) -> None:
-        self._hosting, self._bounds, self._clock = hosting, bounds, clock
+    def __init__(self, workspaces: OpenWorkspaces, bounds: Bounds, clock: Callable[[], float] = time.time) -> None:
+        self._workspaces, self._bounds, self._clock = workspaces, bounds, clock
         self._swept = -1
         """The day on which answers that are too old to be asked for were last removed from beside the store."""
         self._known: OrderedDict[str, tuple[float, str, Reply]] = OrderedDict()
@@ -50,7 +50,7 @@ class Keys:
 
     async def once(self, api: Api, call: Call, key: str, handler: Callable[[Any, Call], Awaitable[Reply]]) -> Reply:
         if not KEY.fullmatch(key):
-            raise Refused("invalid_argument", "the Idempotency-Key is not usable", "use 1 to 255 visible characters")
+            raise Refusal("invalid_argument", "the Idempotency-Key is not usable", "use 1 to 255 visible characters")
         scope = call.scope
         name = hashlib.sha256(f"{call.client}\0{key}".encode()).hexdigest()
         asked = hashlib.sha256(
@@ -91,15 +91,15 @@ class Keys:
         self, api: Api, call: Call, name: str, asked: str, handler: Callable[[Any, Call], Awaitable[Reply]]
     ) -> Reply:
         hosted = None
-        if call.parts and self._hosting.store is not None and _inside(call):
+        if call.parts and self._workspaces.store is not None and _inside(call):
             try:
-                hosted = await self._hosting.enter(call.parts[0])
+                hosted = await self._workspaces.enter(call.parts[0])
             except RametError:
                 hosted = None  # the handler says what is wrong
         if hosted is None or hosted.committer is None:
             if hosted is not None:
                 hosted.leave()
-            elif self._hosting.store is not None and not _inside(call):
+            elif self._workspaces.store is not None and not _inside(call):
                 return await self._noted(api, call, name, asked, handler)
             return await handler(api, call)
         mark = f"idempotency:{name[:32]}"
@@ -107,7 +107,7 @@ class Keys:
         try:
             reply = await handler(api, call)
             if reply.blocks is None and len(reply.body) <= LARGEST and reply.status < 400:
-                await self._hosting.blocking(self._write, call.parts[0], name, asked, reply)
+                await self._workspaces.blocking(self._write, call.parts[0], name, asked, reply)
             return reply
         finally:
             hosted.committer.keys.pop(mark, None)
@@ -117,7 +117,7 @@ class Keys:
         self, api: Api, call: Call, name: str, asked: str, handler: Callable[[Any, Call], Awaitable[Reply]]
     ) -> Reply:
         """A request that is not of the inside of a workspace: its beginning is written down, then its answer."""
-        blocking = self._hosting.blocking
+        blocking = self._workspaces.blocking
         place = await blocking(self._begin, name, asked)
         kept = False
         try:
@@ -128,11 +128,11 @@ class Keys:
             return reply
         finally:
             if not kept:  # it was refused, or its answer is a stream: a repeat runs
-                await asyncio.shield(blocking(self._hosting.need_store().repository.objects.delete, place))
+                await asyncio.shield(blocking(self._workspaces.need_store().repository.objects.delete, place))
 
     def _begin(self, name: str, asked: str) -> str:
         place = _place(name, self._clock())
-        self._hosting.need_store().repository.objects.put(place, json.dumps({"asked": asked}).encode())
+        self._workspaces.need_store().repository.objects.put(place, json.dumps({"asked": asked}).encode())
         return place
 
     def _write(self, workspace: str, name: str, asked: str, reply: Reply) -> None:
@@ -141,7 +141,7 @@ class Keys:
             "headers": [[key.decode("latin-1"), value.decode("latin-1")] for key, value in reply.headers],
         }  # fmt: skip
         # An answer may hold content: in an encrypted store it goes with the keys of its workspace.
-        now, repository = self._clock(), self._hosting.need_store().repository
+        now, repository = self._clock(), self._workspaces.need_store().repository
         objects = repository.objects_of(workspace) if workspace else repository.objects
         objects.put(_place(name, now), json.dumps(plain).encode())
         if self._swept != (today := int(now // DAY)):
@@ -152,9 +152,9 @@ class Keys:
                     repository.objects.delete(key)
 
     async def _recall(self, call: Call, name: str, asked: str) -> Reply | None:
-        if self._hosting.store is None:
+        if self._workspaces.store is None:
             return None
-        found = await self._hosting.blocking(self._read, name)
+        found = await self._workspaces.blocking(self._read, name)
         if found is not None:
             _same(found["asked"], asked)
             if "status" not in found:
@@ -162,12 +162,12 @@ class Keys:
             headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in found["headers"]]
             return _again(Reply(found["body"].encode("utf-8", "surrogateescape"), found["status"], headers))
         mark = f"idempotency:{name[:32]}"
-        if call.parts and _inside(call) and await self._hosting.blocking(self._happened, call.parts[0], mark):
+        if call.parts and _inside(call) and await self._workspaces.blocking(self._happened, call.parts[0], mark):
             raise _unknown("this request took effect, and the server ended before it could answer")
         return None
 
     def _read(self, name: str) -> dict[str, Any] | None:
-        objects = self._hosting.need_store().repository.objects
+        objects = self._workspaces.need_store().repository.objects
         now = self._clock()
         for moment in (now, now - DAY):
             try:
@@ -179,7 +179,7 @@ class Keys:
 
     def _happened(self, workspace: str, mark: str) -> bool:
         try:
-            log = self._hosting.need_store()[workspace].log()
+            log = self._workspaces.need_store()[workspace].log()
         except RametError:
             return False
         return any(mark in revision.trace_id.split() for revision in log[:LOOK_BACK])
@@ -195,13 +195,13 @@ def _place(name: str, moment: float) -> str:
     return f"{ANSWERS}{int(moment // DAY)}/{name}"
 
 
-def _unknown(cause: str) -> Refused:
-    return Refused("outcome_unknown", cause, "look at what there is, then repeat with a new key if that is wanted")
+def _unknown(cause: str) -> Refusal:
+    return Refusal("outcome_unknown", cause, "look at what there is, then repeat with a new key if that is wanted")
 
 
 def _same(before: str, now: str) -> None:
     if before != now:
-        raise Refused(
+        raise Refusal(
             "invalid_argument", "this Idempotency-Key was used for another request", "use a new key", status=409
         )
 

@@ -39,7 +39,7 @@ ENDED: Final = 1000
 """Sandboxes whose end is remembered."""
 
 
-class Hosted:
+class OpenWorkspace:
     """One open workspace and what the server knows about it."""
 
     def __init__(self, name: str, ws: Workspace, opening: WorkspaceOpener | None, events: Events) -> None:
@@ -73,7 +73,7 @@ class Hosted:
             self.idle.set()
 
 
-class HostedSandbox(Hosted):
+class OpenSandbox(OpenWorkspace):
     """A sandbox, while it runs and after its end."""
 
     def __init__(
@@ -101,7 +101,7 @@ class HostedSandbox(Hosted):
 class Committer:
     """Commits on behalf of many: who asks while a commit is written waits for the next one, together with others."""
 
-    def __init__(self, hosted: Hosted, events: Events) -> None:
+    def __init__(self, hosted: OpenWorkspace, events: Events) -> None:
         self._hosted, self._events = hosted, events
         self._next: asyncio.Future[Revision] | None = None
         self.asked: dict[str, Any] = {}
@@ -169,19 +169,19 @@ class _Turn:
         self.lock, self.waiting = asyncio.Lock(), 0
 
 
-class Hosting:
+class OpenWorkspaces:
     """The open workspaces of a server."""
 
     def __init__(self, store: Store | None, settings: ServerSettings, events: Events) -> None:
         self.store, self.settings, self.events = store, settings, events
         if store is not None:
             store.repository.limit_memory()
-        self._open: dict[str, Hosted] = {}
+        self._open: dict[str, OpenWorkspace] = {}
         self._turns: dict[str, _Turn] = {}
         self._threads = ThreadPoolExecutor(THREADS, "ramet-store")
         self._sweeper: asyncio.Task[None] | None = None
         self.stopping = asyncio.Event()
-        self.sandboxes: dict[str, HostedSandbox] = {}
+        self.sandboxes: dict[str, OpenSandbox] = {}
         """Those that run, and the newest of those that have ended: ending twice is ending once."""
 
     async def blocking(self, work: Callable[..., T], *arguments: Any, **options: Any) -> T:
@@ -196,7 +196,7 @@ class Hosting:
 
     # --------------------------------------------------------------------------------------------- using
 
-    async def enter(self, name: str) -> Hosted:
+    async def enter(self, name: str) -> OpenWorkspace:
         """The open workspace, with this caller counted as inside; `leave` must follow."""
         hosted = self._open.get(name)
         if hosted is not None and not hosted.broken and name not in self._turns:
@@ -212,7 +212,7 @@ class Hosting:
             hosted.enter()
             return hosted
 
-    async def _opened(self, name: str) -> Hosted:
+    async def _opened(self, name: str) -> OpenWorkspace:
         if not NAME.fullmatch(name):
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
         store, config = self.store, self._config(name)
@@ -232,11 +232,11 @@ class Hosting:
             opening = store.open(name, mounts=mounts, resources=resources, **options)
         ws = await opening.__aenter__()
         ws.stream_uploads()
-        hosted = self._open[name] = Hosted(name, ws, opening, self.events)
+        hosted = self._open[name] = OpenWorkspace(name, ws, opening, self.events)
         return hosted
 
     @contextlib.asynccontextmanager
-    async def past(self, name: str, revision: str) -> AsyncIterator[Hosted]:
+    async def past(self, name: str, revision: str) -> AsyncIterator[OpenWorkspace]:
         """A revision, opened for one caller: what that one changes in it nobody sees, and it is gone afterwards.
 
         It has what the store has of it. What is mounted now is not put in the place of what was mounted then: a command
@@ -246,7 +246,7 @@ class Hosting:
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
         opening = self.need_store().open(name, revision, readonly=True, settings=self._workspace_settings())
         async with opening as ws:
-            hosted = Hosted(name, ws, opening, self.events)
+            hosted = OpenWorkspace(name, ws, opening, self.events)
             hosted.enter()
             yield hosted
 
@@ -306,14 +306,14 @@ class Hosting:
                 await self._drop(hosted)
             yield
 
-    async def _empty(self, hosted: Hosted) -> None:
+    async def _empty(self, hosted: OpenWorkspace) -> None:
         try:
             await asyncio.wait_for(hosted.idle.wait(), self.settings.wait)
         except TimeoutError:
             raise busy(hosted.name) from None
 
-    async def _drop(self, hosted: Hosted) -> None:
-        if isinstance(hosted, HostedSandbox):
+    async def _drop(self, hosted: OpenWorkspace) -> None:
+        if isinstance(hosted, OpenSandbox):
             await self._dehydrate(hosted, Outputs())
             return
         if self._open.get(hosted.name) is hosted:
@@ -331,13 +331,13 @@ class Hosting:
 
     # ----------------------------------------------------------------------------------------- the table
 
-    def find(self, name: str) -> Hosted | None:
+    def find(self, name: str) -> OpenWorkspace | None:
         return self._open.get(name)
 
-    def memory(self) -> list[Hosted]:
+    def memory(self) -> list[OpenWorkspace]:
         return [hosted for hosted in self._open.values() if hosted.kind == "memory"]
 
-    async def add_memory(self, name: str, ws: Workspace | None = None) -> Hosted:
+    async def add_memory(self, name: str, ws: Workspace | None = None) -> OpenWorkspace:
         """A workspace without a store behind it."""
         async with self._alone(name):
             if name in self._open or (self.store is not None and await self.blocking(self.store.__contains__, name)):
@@ -349,13 +349,13 @@ class Hosting:
             if ws is None:
                 given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
                 ws = Workspace(given, settings=self._workspace_settings())
-            hosted = self._open[name] = Hosted(name, ws, None, self.events)
+            hosted = self._open[name] = OpenWorkspace(name, ws, None, self.events)
             return hosted
 
     async def remove(self, name: str) -> None:
         """Close and forget a workspace; a stored one leaves the store, its revisions stay until collected."""
         hosted = self._open.get(name)
-        if isinstance(hosted, HostedSandbox):
+        if isinstance(hosted, OpenSandbox):
             raise RametError("unsupported", f"{name!r} is a sandbox", "terminate it")
         async with self.alone(name, forget=True):
             if hosted is None or hosted.kind == "stored":
@@ -363,12 +363,12 @@ class Hosting:
 
     # ------------------------------------------------------------------------------------------ sandboxes
 
-    def sandbox(self, name: str, *, ended: bool = False) -> HostedSandbox | None:
+    def sandbox(self, name: str, *, ended: bool = False) -> OpenSandbox | None:
         """A sandbox that runs, or also one that has ended: then its name may be that of something else."""
         found = self.sandboxes.get(name)
         return found if found is not None and (ended or found.ended_at is None) else None
 
-    async def add_sandbox(self, asked: CreateSandbox, owner: str | None) -> HostedSandbox:
+    async def add_sandbox(self, asked: CreateSandbox, owner: str | None) -> OpenSandbox:
         """A sandbox on the head of its workspace, which this server lets go of first."""
         bound, store = asked.workspace, self.store
         if bound is not None and not await self.blocking(self.need_store().__contains__, bound):
@@ -401,14 +401,14 @@ class Hosting:
                 ws = await sandbox.hydrate(opens, unbound)
             if isinstance(ws, StoredWorkspace):
                 ws.stream_uploads()
-            made = HostedSandbox(sandbox, ws, self.events, asked, owner)
+            made = OpenSandbox(sandbox, ws, self.events, asked, owner)
             self._open[name] = self.sandboxes[name] = made
         ended = [old for old in self.sandboxes.values() if old.ended_at is not None]
         for old in ended[: max(0, len(ended) - ENDED)]:
             del self.sandboxes[old.name]
         return made
 
-    async def end_sandbox(self, hosted: HostedSandbox, wanted: Outputs) -> None:
+    async def end_sandbox(self, hosted: OpenSandbox, wanted: Outputs) -> None:
         """Its revision, once; commands that run get the time that any caller gets, detached ones are stopped."""
         async with self._alone(hosted.name):
             if hosted.ended_at is None:
@@ -416,7 +416,7 @@ class Hosting:
                 await self._empty(hosted)
                 await self._dehydrate(hosted, wanted)
 
-    async def _dehydrate(self, hosted: HostedSandbox, wanted: Outputs) -> None:
+    async def _dehydrate(self, hosted: OpenSandbox, wanted: Outputs) -> None:
         sandbox = hosted.sandbox
         try:
             sandbox.revision = await sandbox.dehydrate(wanted)
@@ -429,7 +429,7 @@ class Hosting:
             raise
         self._forget(hosted)
 
-    def _forget(self, hosted: HostedSandbox) -> None:
+    def _forget(self, hosted: OpenSandbox) -> None:
         hosted.ended_at = time.time()
         if self._open.get(hosted.name) is hosted:
             del self._open[hosted.name]
@@ -445,14 +445,14 @@ class Hosting:
             for hosted in list(self._open.values()):
                 if hosted.late(self.settings.idle) and hosted.name not in self._turns:
                     try:
-                        if isinstance(hosted, HostedSandbox):
+                        if isinstance(hosted, OpenSandbox):
                             await self.end_sandbox(hosted, Outputs())
                             continue
                         async with self.alone(hosted.name):
                             self.events.add("closed", hosted.name)
                     except (RametError, OSError):
                         # The next request opens it anew and hears why that cannot be; a sandbox is tried again.
-                        hosted.broken = not isinstance(hosted, HostedSandbox)
+                        hosted.broken = not isinstance(hosted, OpenSandbox)
 
     async def close(self) -> list[BaseException]:
         """Stop jobs, commit everything, give all leases back; what went wrong, after everything was tried."""
@@ -471,7 +471,7 @@ class Hosting:
         return failed
 
 
-async def _stopped(hosted: Hosted) -> None:
+async def _stopped(hosted: OpenWorkspace) -> None:
     """No detached command runs any more."""
     tasks = [job.task for job in hosted.jobs.values()]
     for task in tasks:

@@ -39,7 +39,7 @@ _ERRNO: Final[Mapping[int, tuple[int, str]]] = {
 }  # fmt: skip
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """A request that is answered with a problem; `headers` go with it."""
 
     def __init__(
@@ -47,11 +47,11 @@ class Refused(Exception):
         headers: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(cause)
-        self.problem = made(code, cause, remediation, status=status)
+        self.problem = make_problem(code, cause, remediation, status=status)
         self.headers = dict(headers or {})
 
 
-def made(
+def make_problem(
     code: str, cause: str, remediation: str = "", *, status: int | None = None,
     context: Mapping[str, object] | None = None,
 ) -> Problem:  # fmt: skip
@@ -63,25 +63,27 @@ def made(
 
 def problem_of(error: BaseException) -> Problem | None:
     """The problem that an error is; None for an error that nobody foresaw."""
-    if isinstance(error, Refused):
+    if isinstance(error, Refusal):
         return error.problem
     if isinstance(error, RametError):
         context = {name: value for name, value in error.context.items() if name != "holder"}
-        return made(error.code, error.cause, error.remediation, context=context)
+        return make_problem(error.code, error.cause, error.remediation, context=context)
     if isinstance(error, LimitExceeded):
-        return made("limit_exceeded", str(error), "ask for less, or raise the limit of the workspace")
+        return make_problem("limit_exceeded", str(error), "ask for less, or raise the limit of the workspace")
     if isinstance(error, msgspec.ValidationError | msgspec.DecodeError):
-        return made("invalid_argument", str(error), "see /openapi.json for what this request takes")
+        return make_problem("invalid_argument", str(error), "see /openapi.json for what this request takes")
     if isinstance(error, Unavailable):
-        return made("unavailable", reason(error), "try again later")
+        return make_problem("unavailable", reason(error), "try again later")
     if isinstance(error, OSError):
         status, code = _ERRNO.get(error.errno or 0, (400, "invalid_argument"))
         name = error.filename if isinstance(error.filename, str) else None
-        return made(code, f"{name}: {reason(error)}" if name else reason(error), status=status)
+        return make_problem(code, f"{name}: {reason(error)}" if name else reason(error), status=status)
     if isinstance(error, ValueError | TypeError | NotImplementedError):
-        return made("invalid_argument", str(error))
+        return make_problem("invalid_argument", str(error))
     return None
 
 
 def internal() -> Problem:
-    return made("internal", "the server failed at this request", "see the log of the server; it is a bug in Ramet")
+    return make_problem(
+        "internal", "the server failed at this request", "see the log of the server; it is a bug in Ramet"
+    )

@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from ramet.apps.server.problems import Refused
+from ramet.apps.server.problems import Refusal
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -34,7 +34,7 @@ class ClientGone(Exception):
     """The client closed the connection; what it asked for was stopped."""
 
 
-def encoded(value: object) -> bytes:
+def encode_json(value: object) -> bytes:
     """JSON; names that are not UTF-8 are kept as escaped lone surrogates, which Python and JavaScript read back."""
     try:
         return _encoder.encode(value)
@@ -58,7 +58,7 @@ class Reply:
 
 
 def answer(value: object, status: int = 200, headers: list[tuple[bytes, bytes]] | None = None) -> Reply:
-    return Reply(encoded(value), status, [JSON, NO_STORE, *(headers or [])])
+    return Reply(encode_json(value), status, [JSON, NO_STORE, *(headers or [])])
 
 
 class Call:
@@ -161,18 +161,18 @@ def parse_query(raw: bytes) -> dict[str, str]:
         name, _, value = pair.replace(b"+", b" ").partition(b"=")
         key = unquote_to_bytes(name).decode("utf-8", "surrogateescape")
         if key in found:
-            raise Refused("invalid_argument", f"parameter {key!r} is given twice", "give it once")
+            raise Refusal("invalid_argument", f"parameter {key!r} is given twice", "give it once")
         found[key] = unquote_to_bytes(value).decode("utf-8", "surrogateescape")
     return found
 
 
-def decoded(data: bytes, kind: type[T]) -> T:
+def decode_json(data: bytes, kind: type[T]) -> T:
     """A JSON body as the type that the route declares."""
     return msgspec.json.decode(data or b"{}", type=kind)
 
 
-def too_large(limit: int) -> Refused:
-    return Refused("limit_exceeded", f"the body is larger than {limit} bytes", "send less", status=413)
+def too_large(limit: int) -> Refusal:
+    return Refusal("limit_exceeded", f"the body is larger than {limit} bytes", "send less", status=413)
 
 
 async def send_reply(reply: Reply, call: Call, send: Send) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import UNSET
 
 from ramet.apps.server import models
-from ramet.apps.server.open_workspaces import Hosted
+from ramet.apps.server.open_workspaces import OpenWorkspace
 from ramet.core.paths import decode
 from ramet.core.resource import REDACTED
 from ramet.core.stat import Stat
@@ -44,7 +44,9 @@ def mount_info(mount: MountState) -> models.MountInfo:
     )  # fmt: skip
 
 
-def workspace_info(name: str, hosted: Hosted | None, head: Revision | None, held: bool = False) -> models.WorkspaceInfo:
+def workspace_info(
+    name: str, hosted: OpenWorkspace | None, head: Revision | None, held: bool = False
+) -> models.WorkspaceInfo:
     mounts = []
     if hosted is not None:
         mounts = [

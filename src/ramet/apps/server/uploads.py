@@ -19,7 +19,7 @@ BLOCK: Final = 16
 PIECE: Final = 1 << 18
 
 
-class Sealed(io.RawIOBase):
+class EncryptedFile(io.RawIOBase):
     """A file that is written once, from its beginning, and then read anywhere; what is on the disk is encrypted.
 
     AES-256 in counter mode: the position of a byte tells the state of the cipher. A key is used for one file only.
@@ -90,5 +90,5 @@ def spool(sealed: bool) -> Iterator[IO[bytes]]:
         with tempfile.TemporaryFile(prefix="ramet-upload-") as file:
             yield file
         return
-    with tempfile.TemporaryFile(prefix="ramet-upload-", buffering=0) as bare, Sealed(bare) as raw:
+    with tempfile.TemporaryFile(prefix="ramet-upload-", buffering=0) as bare, EncryptedFile(bare) as raw:
         yield cast("IO[bytes]", io.BufferedRandom(raw, PIECE))

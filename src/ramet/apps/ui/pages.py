@@ -20,7 +20,7 @@ from importlib.resources.abc import Traversable
 from typing import Final, NamedTuple
 
 from ramet.apps.server.api import problem_reply
-from ramet.apps.server.problems import Refused
+from ramet.apps.server.problems import Refusal
 from ramet.apps.server.request import Call, ClientGone, Receive, Reply, Scope, Send, answer, send_reply
 
 UI: Final = "/ui"
@@ -113,7 +113,7 @@ class Pages:
         try:
             path = scope["path"].removeprefix(scope.get("root_path", ""))
             reply = await self._answered(call, scope["method"], path)
-        except Refused as refused:
+        except Refusal as refused:
             reply = problem_reply(refused)
         except ClientGone:
             return
@@ -129,7 +129,7 @@ class Pages:
             return await self._redeemed(call)
         found = self._files.get(path)
         if found is None:
-            raise Refused("not_found", "there is nothing at this address", f"open {UI}/")
+            raise Refusal("not_found", "no such route", f"Open {UI}/.")
         self._only(method, "GET", "HEAD")
         headers = [(b"content-type", found.type), (b"etag", found.etag.encode()), (b"cache-control", b"no-cache")]
         given = call.header(b"if-none-match") or ""
@@ -141,7 +141,7 @@ class Pages:
     def _only(self, method: str, *allowed: str) -> None:
         if method not in allowed:
             known = ", ".join(allowed)
-            raise Refused(
+            raise Refusal(
                 "invalid_argument", f"{method} cannot be done here", f"use {known}", status=405,
                 headers={"allow": known},
             )  # fmt: skip
@@ -152,7 +152,7 @@ class Pages:
         token = given.strip().encode("latin-1")
         right = [hmac.compare_digest(token, one) for one in self._tokens]
         if kind.lower() != "bearer" or not any(right):
-            raise Refused(
+            raise Refusal(
                 "unauthenticated", "a token is needed", "send Authorization: Bearer TOKEN",
                 headers={"www-authenticate": "Bearer"},
             )  # fmt: skip
@@ -162,7 +162,7 @@ class Pages:
         code = (await call.body(1000)).strip()
         token = self.links.redeem(code) if CODE.fullmatch(code) else None
         if token is None:
-            raise Refused(
+            raise Refusal(
                 "unauthenticated", "this link was used already, or is too old", "run `ramet ui` for a new one, or "
                 "give the token of the server",
             )  # fmt: skip

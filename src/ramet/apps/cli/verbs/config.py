@@ -8,17 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
-from ramet.apps.cli.options import AsJson, reported, show
+from ramet.apps.cli.options import AsJson
+from ramet.apps.cli.output import show
+from ramet.apps.cli.parameters import Argument, Option
 from ramet.core.errors import RametError, reason
 
 if TYPE_CHECKING:
     from ramet.workspace.config import Config
 
-File = Annotated[
-    str | None, typer.Argument(metavar="[FILE]", help="YAML, TOML or JSON. Default: ramet.yaml, .toml or .json here.")
-]
+File = Annotated[str | None, Argument(help="YAML, TOML or JSON. Default: ramet.yaml, .toml or .json here.")]
 HINTS: Final = {
     errno.EACCES: "look at its credentials, and at what they allow",
     errno.EPERM: "look at its credentials, and at what they allow",
@@ -60,92 +58,78 @@ policy:
     - {{path: "/data/**", access: write, reason: the data is shared}}
 """
 
-app = typer.Typer(
-    name="config", no_args_is_help=True, rich_markup_mode="rich",
-    help="Check, show and begin files that describe workspaces.",
-)  # fmt: skip
 
-
-@app.command()
 def check(
     file: File = None,
-    connect: Annotated[bool, typer.Option("--connect", help="Also reach every mount and look into it.")] = False,
+    connect: Annotated[bool, Option("--connect", help="Also reach every mount and look into it.")] = False,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Say everything that is wrong with a file, with line and column. Status 1 when something is."""
     from ramet.workspace.config import load_config
 
-    with reported():
-        config = load_config(found(file))
-        rows = asyncio.run(reached(config)) if connect else []
-        if as_json or rows:
-            show(rows, ("mount", "resource", "state", "detail"), as_json)
-        if not rows and not as_json:
-            count = len(config.mounts)
-            print(f"{config.file}: {count} mount{'' if count == 1 else 's'}, no problem")
-        if any(row["state"] != "ok" for row in rows):
-            raise typer.Exit(1)
+    config = load_config(config_file(file))
+    rows = asyncio.run(check_mounts(config)) if connect else []
+    if as_json or rows:
+        show(rows, ("mount", "resource", "state", "detail"), as_json)
+    if not rows and not as_json:
+        count = len(config.mounts)
+        print(f"{config.file}: {count} mount{'' if count == 1 else 's'}, no problem")
+    return int(any(row["state"] != "ok" for row in rows))
 
 
-@app.command("show")
 def show_config(
     file: File = None,
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="With variables filled in and with defaults, and where each came from.")
+        bool, Option("--resolved", help="With variables filled in and with defaults, and where each came from.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print what a file says, value by value; secrets are never shown."""
     from ramet.workspace.config import ConfigError, read_config
 
-    with reported():
-        config, problems = read_config(found(file))
-        if config is None:
-            raise ConfigError(problems)
-        rows: list[dict[str, Any]] = []
-        for setting in config.settings:
-            if resolved:
-                rows.append({"setting": setting.path, "value": setting.value, "from": setting.origin})
-            elif setting.place is not None:
-                where = f"{config.file}:{setting.place.line}"
-                rows.append({"setting": setting.path, "value": setting.written, "from": where})
-        show(rows, ("setting", "value", "from"), as_json)
+    config, problems = read_config(config_file(file))
+    if config is None:
+        raise ConfigError(problems)
+    rows: list[dict[str, Any]] = []
+    for setting in config.settings:
+        if resolved:
+            rows.append({"setting": setting.path, "value": setting.value, "from": setting.origin})
+        elif setting.place is not None:
+            where = f"{config.file}:{setting.place.line}"
+            rows.append({"setting": setting.path, "value": setting.written, "from": where})
+    show(rows, ("setting", "value", "from"), as_json)
 
 
-@app.command()
 def schema(
-    path: Annotated[bool, typer.Option("--path", help="Print where the schema is, for an editor's settings.")] = False,
+    path: Annotated[bool, Option("--path", help="Print where the schema is, for an editor's settings.")] = False,
 ) -> None:
     """Print the JSON schema of such files, for editors."""
     from ramet.workspace import config
 
     place = Path(config.__file__).with_name("schema.json")
-    with reported():
-        print(place if path else place.read_text(), end="\n" if path else "")
+    print(place if path else place.read_text(), end="\n" if path else "")
 
 
-@app.command()
 def init(
-    file: Annotated[str, typer.Argument(help="File to write; it must not exist.")] = "ramet.yaml",
-    name: Annotated[str | None, typer.Option(help="Name of the workspace. Default: that of the directory.")] = None,
+    file: Annotated[str, Argument(help="File to write; it must not exist.")] = "ramet.yaml",
+    name: Annotated[str | None, Option(help="Name of the workspace. Default: that of the directory.")] = None,
 ) -> None:
     """Write a file to begin with."""
     from ramet.workspace import config
 
-    with reported():
-        if Path(file).suffix not in (".yaml", ".yml"):
-            raise RametError("invalid_argument", f"{file} is not a YAML file", "name it with .yaml")
-        workspace = name or "".join(c if c.isalnum() else "-" for c in Path(file).absolute().parent.name).strip("-")
-        where = Path(config.__file__).with_name("schema.json").as_uri()
-        try:
-            with open(file, "x", encoding="utf-8") as made:
-                made.write(EXAMPLE.format(schema=where, name=file, workspace=workspace or "demo"))
-        except FileExistsError:
-            raise RametError("already_exists", f"{file} exists already", "check it with `ramet config check`") from None
-        print(file)
+    if Path(file).suffix not in (".yaml", ".yml"):
+        raise RametError("invalid_argument", f"{file} is not a YAML file", "name it with .yaml")
+    workspace = name or "".join(c if c.isalnum() else "-" for c in Path(file).absolute().parent.name).strip("-")
+    where = Path(config.__file__).with_name("schema.json").as_uri()
+    try:
+        with open(file, "x", encoding="utf-8") as made:
+            made.write(EXAMPLE.format(schema=where, name=file, workspace=workspace or "demo"))
+    except FileExistsError:
+        raise RametError("already_exists", f"{file} exists already", "check it with `ramet config check`") from None
+    print(file)
 
 
-def found(file: str | None) -> str:
+def config_file(file: str | None) -> str:
     """The file that was given, or the one that is here."""
     from ramet.workspace.config import NAMES
 
@@ -157,7 +141,7 @@ def found(file: str | None) -> str:
     raise RametError("not_found", "there is no ramet.yaml, .toml or .json here", "give a file, or `ramet config init`")
 
 
-async def reached(config: Config) -> list[dict[str, Any]]:
+async def check_mounts(config: Config) -> list[dict[str, Any]]:
     """Each mount, made and looked into."""
     from ramet.core.paths import ROOT
 

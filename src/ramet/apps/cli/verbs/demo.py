@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ from ramet import DiskResource, MountMode, RAMResource, Store, Workspace
 console = Console(highlight=False)
 
 
-async def show(ws: Workspace, command: str) -> None:
+async def run_shown(ws: Workspace, command: str) -> None:
     """Run a command the way a person would see it in a terminal."""
     console.print(f"[bold green]$[/] [bold]{escape(command)}[/]", soft_wrap=True)
     result = await ws.execute(command)
@@ -29,21 +30,21 @@ async def history(place: Path) -> None:
     store = Store(str(place))
     made = store.create("site")
     async with store.open("site") as ws:
-        await show(ws, "mkdir /src; seq 1000 > /src/data; echo v1 > /src/app")
-        told("commit", (await ws.commit("first")).name)
-    told("fork", made.fork(None, "try").name)
+        await run_shown(ws, "mkdir /src; seq 1000 > /src/data; echo v1 > /src/app")
+        note("commit", (await ws.commit("first")).name)
+    note("fork", made.fork(None, "try").name)
     async with store.open("try") as ws:
-        await show(ws, "rm /src/data; echo v2 > /src/app; echo new > /src/notes")
-        told("commit", (await ws.commit("too much")).name)
+        await run_shown(ws, "rm /src/data; echo v2 > /src/app; echo new > /src/notes")
+        note("commit", (await ws.commit("too much")).name)
     tried = store["try"]
-    told("diff", ", ".join(f"{one.what} {one.path}" for one in tried.diff()))
-    told("revert", tried.revert("1", paths=["/src/data"]).name + ", /src/data alone")
-    told("log", ", ".join(f"{one.name} ({one.message})" for one in tried.log()))
+    note("diff", ", ".join(f"{one.what} {one.path}" for one in tried.diff()))
+    note("revert", tried.revert("1", paths=["/src/data"]).name + ", /src/data alone")
+    note("log", ", ".join(f"{one.name} ({one.message})" for one in tried.log()))
     async with store.open("try") as ws:
-        await show(ws, "wc -l /src/data; cat /src/app /src/notes")
+        await run_shown(ws, "wc -l /src/data; cat /src/app /src/notes")
 
 
-def told(verb: str, text: str) -> None:
+def note(verb: str, text: str) -> None:
     console.print(f"[bold cyan]{verb:<8}[/]{escape(text)}", soft_wrap=True)
 
 
@@ -57,13 +58,13 @@ async def main() -> None:
             )
         console.rule("[bold]one tree: memory at /, a directory at /logs, read-only")
         ws = Workspace({"/": RAMResource(), "/logs": (DiskResource(logs), MountMode.READ)})
-        await show(ws, "ls -l /logs")
-        await show(
+        await run_shown(ws, "ls -l /logs")
+        await run_shown(
             ws, "grep -h ' 500' /logs/*.log | awk '{print $2}' | sort | uniq -c | sort -rn | tee /errors.txt | head -3"
         )
-        await show(ws, "echo nope > /logs/day1.log")
+        await run_shown(ws, "echo nope > /logs/day1.log")
         console.rule("[bold]sessions, functions, arrays: a real shell")
-        await show(
+        await run_shown(
             ws, 'declare -A seen; for f in /logs/*.log; do seen[${f##*/}]=$(wc -l < "$f"); done; declare -p seen'
         )
         console.rule("[bold]three branches, the best one is kept")
@@ -71,13 +72,18 @@ async def main() -> None:
             for number, branch in enumerate(tries):
                 await branch.execute(f"head -{number + 1} /errors.txt > /best.txt")
             tries.keep(tries[1])
-        await show(ws, "cat /best.txt")
+        await run_shown(ws, "cat /best.txt")
         await history(Path(folder) / "store")
         console.rule("[bold]snapshot, and life goes on elsewhere")
         start = time.perf_counter()
         ws.snapshot(Path(folder) / "state.tar")
         again = Workspace.load(Path(folder) / "state.tar")
-        told("saved", f"and loaded in {(time.perf_counter() - start) * 1000:.0f} ms: {again!r}")
-        await show(again, 'echo "${#seen[@]} files were seen before"; cat /best.txt')
+        note("saved", f"and loaded in {(time.perf_counter() - start) * 1000:.0f} ms: {again!r}")
+        await run_shown(again, 'echo "${#seen[@]} files were seen before"; cat /best.txt')
         await again.close()
         await ws.close()
+
+
+def demo() -> None:
+    """Show the whole idea in a few seconds, in a temporary directory."""
+    asyncio.run(main())

@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
-import typer
-
-from ramet.apps.cli.options import HOME, AsJson, ConfigFile, Where, anywhere, chosen, configured, reported, show
-from ramet.apps.cli.verbs.config import reached
+from ramet.apps.cli.options import AsJson, ConfigFile, Where
+from ramet.apps.cli.output import show
+from ramet.apps.cli.parameters import Option
+from ramet.apps.cli.stores import HOME, any_store, config_of, store_for
+from ramet.apps.cli.verbs.config import check_mounts
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 State = Literal["ok", "absent", "skipped", "bad"]
 
 
-class Row(NamedTuple):
+class Finding(NamedTuple):
     """What was looked at, how it is, and what that means."""
 
     check: str
@@ -47,7 +48,7 @@ class Extra(NamedTuple):
 
 
 PACKAGES: Final = (
-    "google-re2", "regex", "typer", "rich", "msgspec", "obstore", "blake3", "pyfastcdc", "cryptography",
+    "google-re2", "regex", "rich", "msgspec", "obstore", "blake3", "pyfastcdc", "cryptography",
 )  # fmt: skip
 EXTRAS: Final = {
     "server": Extra(("starlette", "uvicorn"), "no `ramet serve`, no `ramet ui`"),
@@ -87,40 +88,38 @@ SHOWN: Final = 5
 def doctor(
     store: Where = HOME,
     as_json: AsJson = False,
-    full: Annotated[bool, typer.Option("--full", help="Read and check everything in the store as well.")] = False,
+    full: Annotated[bool, Option("--full", help="Read and check everything in the store as well.")] = False,
     config: ConfigFile = None,
-) -> None:
+) -> int:
     """Look whether everything that Ramet needs is here and works. Status 1 when something does not."""
-    with reported():
-        described = configured(config)
-        place = store if described is None else chosen(store, described)
-        rows = [*_parts(), *_store(place, full, described), *_mounts(described), *_optional()]
-        show([row._asdict() for row in rows], ("check", "state", "detail"), as_json)
-        if any(row.state == "bad" for row in rows):
-            raise typer.Exit(1)
+    described = config_of(config)
+    place = store if described is None else store_for(store, described)
+    rows = [*_parts(), *_store(place, full, described), *_mounts(described), *_optional()]
+    show([row._asdict() for row in rows], ("check", "state", "detail"), as_json)
+    return int(any(row.state == "bad" for row in rows))
 
 
-def _tried(name: str, act: Callable[[], str]) -> Row:
+def _tried(name: str, act: Callable[[], str]) -> Finding:
     try:
-        return Row(name, "ok", act())
+        return Finding(name, "ok", act())
     except RametError as error:
-        return Row(name, "bad", f"{error.cause}: {error.remediation}")
+        return Finding(name, "bad", f"{error.cause}: {error.remediation}")
     except (OSError, ValueError, ImportError) as error:
-        return Row(name, "bad", str(error) or type(error).__name__)
+        return Finding(name, "bad", str(error) or type(error).__name__)
 
 
 # --------------------------------------------------------------------------------------------------- what must be
 
 
-def _parts() -> Iterator[Row]:
+def _parts() -> Iterator[Finding]:
     found = ".".join(map(str, sys.version_info[:3]))
-    yield Row("python", "ok" if sys.version_info >= (3, 11) else "bad", found)
+    yield Finding("python", "ok" if sys.version_info >= (3, 11) else "bad", found)
     for package in PACKAGES:
         yield _tried(package, lambda package=package: importlib.metadata.version(package))  # type: ignore[misc]
     try:
-        yield Row("stringzilla", "ok", importlib.metadata.version("stringzilla"))
+        yield Finding("stringzilla", "ok", importlib.metadata.version("stringzilla"))
     except importlib.metadata.PackageNotFoundError:
-        yield Row("stringzilla", "absent", "plain texts are searched without vector instructions")
+        yield Finding("stringzilla", "absent", "plain texts are searched without vector instructions")
     yield _tried("shell", _shell_works)
 
 
@@ -141,14 +140,14 @@ def _shell_works() -> str:
 # ------------------------------------------------------------------------------------------------------ the store
 
 
-def _store(where: str, full: bool, described: Config | None) -> Iterator[Row]:
+def _store(where: str, full: bool, described: Config | None) -> Iterator[Finding]:
     from ramet.workspace.stored.store import Store
 
     found: list[Store | RemoteStore] = []
     names: list[str] = []
 
     def act() -> str:
-        store = anywhere(where)
+        store = any_store(where)
         if isinstance(store, Store):
             store.repository.require_safe_refs()
         names.extend(store.ls())
@@ -166,7 +165,7 @@ def _store(where: str, full: bool, described: Config | None) -> Iterator[Row]:
     if full:
         yield _tried("integrity", lambda: _sound(store.verify()))
     else:
-        yield Row("integrity", "skipped", "--full reads everything and checks every digest and reference")
+        yield Finding("integrity", "skipped", "--full reads everything and checks every digest and reference")
 
 
 def _sound(report: object) -> str:
@@ -176,7 +175,7 @@ def _sound(report: object) -> str:
     return "all of it is sound"
 
 
-def _heads(store: Store, names: list[str]) -> Row:
+def _heads(store: Store, names: list[str]) -> Finding:
     """Whether the newest revision of each workspace, and where its trees begin, can be read."""
     repository, broken = store.repository, []
     for name in names[:HEADS]:
@@ -189,21 +188,23 @@ def _heads(store: Store, names: list[str]) -> Row:
             broken.append(f"{name}: {error.cause if isinstance(error, RametError) else error}")
     if broken:
         more = f" and {len(broken) - SHOWN} more" if len(broken) > SHOWN else ""
-        return Row("heads", "bad", f"{'; '.join(broken[:SHOWN])}{more}; see `ramet verify`, then `ramet repair`")
+        return Finding("heads", "bad", f"{'; '.join(broken[:SHOWN])}{more}; see `ramet verify`, then `ramet repair`")
     read = min(len(names), HEADS)
-    return Row("heads", "ok", f"{read} read" + (f", of {len(names)}; --full reads all" if read < len(names) else ""))
+    return Finding(
+        "heads", "ok", f"{read} read" + (f", of {len(names)}; --full reads all" if read < len(names) else "")
+    )
 
 
-def _token(where: str) -> Iterator[Row]:
+def _token(where: str) -> Iterator[Finding]:
     """Nobody but its owner may read the token of a server."""
     place = Path(where).expanduser() / "server-token"
     if "://" not in where and place.exists():
         open_to_others = place.stat().st_mode & 0o077
         told = f"others can read {place}: remove it, a server makes a new one" if open_to_others else "its owner's only"
-        yield Row("server token", "bad" if open_to_others else "ok", told)
+        yield Finding("server token", "bad" if open_to_others else "ok", told)
 
 
-def _given(store: Store, names: list[str], described: Config | None) -> Iterator[Row]:
+def _given(store: Store, names: list[str], described: Config | None) -> Iterator[Finding]:
     """Mounts whose bytes and credentials are not in the store: who opens the workspace has to bring them."""
     brought = {mount.prefix for mount in described.mounts} if described is not None else set()
     for name in names[:HEADS]:
@@ -217,35 +218,35 @@ def _given(store: Store, names: list[str], described: Config | None) -> Iterator
             told = ", ".join(f"{mount.prefix} ({mount.type})" for mount in missing[:SHOWN])
             more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
             detail = f"{told}{more}: it cannot be opened without them; describe them in a file, and give --config"
-            yield Row(f"mounts of {name}", "absent", detail)
+            yield Finding(f"mounts of {name}", "absent", detail)
 
 
-def _mounts(described: Config | None) -> Iterator[Row]:
+def _mounts(described: Config | None) -> Iterator[Finding]:
     """Whether each mount of a file can be reached, and lets in who asks with these credentials."""
-    for row in () if described is None else asyncio.run(reached(described)):
-        yield Row(f"mount {row['mount']}", row["state"], row["detail"])
+    for row in () if described is None else asyncio.run(check_mounts(described)):
+        yield Finding(f"mount {row['mount']}", row["state"], row["detail"])
 
 
 # ----------------------------------------------------------------------------------------------------- what may be
 
 
-def _optional() -> Iterator[Row]:
+def _optional() -> Iterator[Finding]:
     for name, (modules, cost) in EXTRAS.items():
         there = all(importlib.util.find_spec(module) is not None for module in modules)
         yield (
-            Row(f"extra {name}", "ok")
+            Finding(f"extra {name}", "ok")
             if there
-            else Row(f"extra {name}", "absent", f"{cost}; pip install 'ramet[{name}]'")
+            else Finding(f"extra {name}", "absent", f"{cost}; pip install 'ramet[{name}]'")
         )
     for name, cost in PROGRAMS.items():
         found = shutil.which(name)
-        yield Row(name, "ok", found) if found else Row(name, "absent", cost)
+        yield Finding(name, "ok", found) if found else Finding(name, "absent", cost)
     for name, (program, purpose) in NATIVE.items():
         found = shutil.which(program)
         unused = f"for {purpose}, which this version does not do"
         if name == "FUSE" and found and not os.access("/dev/fuse", os.R_OK | os.W_OK):
-            yield Row(name, "absent", f"{found}, but /dev/fuse cannot be used; {unused}: nothing is lost")
+            yield Finding(name, "absent", f"{found}, but /dev/fuse cannot be used; {unused}: nothing is lost")
         elif found:
-            yield Row(name, "ok", f"{found}; {unused}")
+            yield Finding(name, "ok", f"{found}; {unused}")
         else:
-            yield Row(name, "absent", f"{unused}: nothing is lost")
+            yield Finding(name, "absent", f"{unused}: nothing is lost")

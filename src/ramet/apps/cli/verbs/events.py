@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Annotated
 
-import typer
-
-from ramet.apps.cli.options import HOME, Where, anywhere, opened, reported
+from ramet.apps.cli.options import Where
+from ramet.apps.cli.parameters import Option
+from ramet.apps.cli.stores import HOME, any_store, local_store
 from ramet.backends.redacted_urls import without_password
 from ramet.core.errors import RametError
 
 
 def events_of(
     store: Where = HOME,
-    since: Annotated[str | None, typer.Option(help="Cursor of the last event that you have.")] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens from now on.")] = False,
-    cursor: Annotated[bool, typer.Option("--cursor", help="Print each event's cursor before it.")] = False,
-    webhook: Annotated[str | None, typer.Option(help="Deliver to this URL what it has not had yet, then end.")] = None,
-    secret: Annotated[str | None, typer.Option(envvar="RAMET_WEBHOOK_SECRET", help="Sign deliveries with it.")] = None,
-    name: Annotated[str, typer.Option(help="Name under which the store remembers how far a webhook came.")] = "webhook",
+    since: Annotated[str | None, Option(help="Cursor of the last event that you have.")] = None,
+    follow: Annotated[bool, Option("--follow", "-f", help="Go on with what happens from now on.")] = False,
+    cursor: Annotated[bool, Option("--cursor", help="Print each event's cursor before it.")] = False,
+    webhook: Annotated[str | None, Option(help="Deliver to this URL what it has not had yet, then end.")] = None,
+    secret: Annotated[str | None, Option(envvar="RAMET_WEBHOOK_SECRET", help="Sign deliveries with it.")] = None,
+    name: Annotated[str, Option(help="Name under which the store remembers how far a webhook came.")] = "webhook",
     forget: Annotated[
-        str | None, typer.Option(help="Forget the sink of this name: what it has not had keeps no revision any more.")
+        str | None, Option(help="Forget the sink of this name: what it has not had keeps no revision any more.")
     ] = None,
-) -> None:
+) -> int:
     """Print what happens to the workspaces as CloudEvents, or deliver it to a webhook. One JSON object per line."""
 
     async def act() -> int:
         if forget is not None:
-            opened(store).forget_sink(forget)
+            local_store(store).forget_sink(forget)
             return 0
         if webhook is not None:
             from ramet.workspace.stored.events import Webhook
 
             try:
-                done = await opened(store).deliver(Webhook(webhook, secret=secret), name)
+                done = await local_store(store).deliver(Webhook(webhook, secret=secret), name)
             except ConnectionError as error:
                 told = str(error).replace("ConnectError", "it cannot be reached")
                 raise RametError(
@@ -43,19 +44,16 @@ def events_of(
                     "what it has not had is kept: try again later",
                 ) from None
             for refusal in done.refused:
-                typer.echo(f"ramet: not taken: {refusal}", err=True)
+                print(f"ramet: not taken: {refusal}", file=sys.stderr)
             print(f"{done.sent} delivered, {len(done.refused)} not taken")
             return 1 if done.refused else 0
-        async for event in anywhere(store).events(since, follow=follow):
+        async for event in any_store(store).events(since, follow=follow):
             if cursor:
                 print(event.cursor, end=" ")
             print(event.encode().decode(), flush=True)
         return 0
 
-    with reported():
-        try:
-            status = asyncio.run(act())
-        except KeyboardInterrupt:
-            status = 130
-    if status:
-        raise typer.Exit(status)
+    try:
+        return asyncio.run(act())
+    except KeyboardInterrupt:
+        return 130

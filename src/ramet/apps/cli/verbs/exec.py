@@ -1,4 +1,4 @@
-"""`ramet exec`, and the quick way to it: an ordinary line is understood without building a command line first."""
+"""`ramet exec`: run a command in a workspace and commit what it changed."""
 
 from __future__ import annotations
 
@@ -6,92 +6,63 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from ramet.apps.cli.entry import loaded
-from ramet.apps.cli.errors import at_end, reported, suggest
-from ramet.apps.cli.progress import watched
+from ramet.apps.cli.entry import resume_gc
+from ramet.apps.cli.options import ConfigFile, Message, Quiet, Where, known_names
+from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
-    from ramet.apps.client.client import RemoteStore
-    from ramet.workspace.config import Config
     from ramet.workspace.execution import Execution
     from ramet.workspace.result import IOResult
-    from ramet.workspace.stored.store import Store
 
-HOME: Final = "~/.ramet"
-SERVERS: Final = ("http://", "https://", "unix:")
 SCRATCH: Final = ("/tmp", "/home/user", "/dev")
-LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
-class Line(NamedTuple):
+class ExecRequest(NamedTuple):
     """What `ramet exec` was asked for."""
 
     name: str
-    command: str | None = None
-    store: str = HOME
-    timeout: float | None = None
-    cwd: str | None = None
-    message: str = ""
-    author: str = ""
-    config: str | None = None
-    quiet: bool = False
-    as_json: bool = False
+    command: str | None
+    store: str
+    timeout: float | None
+    cwd: str | None
+    message: str
+    author: str
+    config: str | None
+    quiet: bool
+    as_json: bool
 
 
-FLAGS: Final = {"-q": "quiet", "--quiet": "quiet", "--json": "as_json"}
-OPTIONS: Final = {
-    "--store": "store", "--timeout": "timeout", "--cwd": "cwd", "--message": "message", "-m": "message",
-    "--author": "author", "--config": "config",
-}  # fmt: skip
-
-
-def understood(words: list[str]) -> Line | None:
-    """The words after `exec` when there is nothing unusual in them; None leaves them to the command line proper."""
-    given: dict[str, Any] = {"store": os.environ.get("RAMET_HOME") or HOME}
-    given["config"] = os.environ.get("RAMET_CONFIG") or None
-    places: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            places += rest
-        elif word in FLAGS:
-            given[FLAGS[word]] = True
-        elif word.startswith("-"):
-            option, equals, value = word.partition("=")
-            field = OPTIONS.get(option)
-            if field is None or (equals and not option.startswith("--")):
-                return None
-            found = value if equals else next(rest, None)
-            if found is None:
-                return None
-            given[field] = found
-        else:
-            places.append(word)
-    if not 1 <= len(places) <= 2 or (len(places) == 1 and given["config"] is None):
-        return None
-    if "timeout" in given:
-        try:
-            given["timeout"] = float(given["timeout"])
-        except ValueError:
-            return None
-    return Line(places[0], places[1] if len(places) > 1 else None, **given)
-
-
-def run(line: Line) -> int:
-    """Do it; the status of the command."""
+def execute(
+    name: Annotated[
+        str,
+        Argument(help="Name of a workspace; may be left out when --config gives one.", complete=known_names),
+    ],
+    command: Annotated[str | None, Argument(help="Shell text, as after `bash -c`.")] = None,
+    store: Where = HOME,
+    timeout: Annotated[float | None, Option(help="Seconds until it is ended with status 124.")] = None,
+    cwd: Annotated[str | None, Option(help="Working directory for this command only.")] = None,
+    message: Message = "",
+    author: Annotated[str, Option(help="Author of the revision.")] = "",
+    config: ConfigFile = None,
+    quiet: Quiet = False,
+    as_json: Annotated[
+        bool, Option("--json", help="Print one JSON object when it has ended: output, status, what it touched.")
+    ] = False,
+) -> int:
+    """Run a command in a workspace and commit what it changed. Its exit status is passed through."""
     import asyncio
 
-    with reported():
-        return asyncio.run(_run(line))
-    raise AssertionError("what is reported ends the program")
+    return asyncio.run(_run(ExecRequest(name, command, store, timeout, cwd, message, author, config, quiet, as_json)))
 
 
-async def _run(line: Line) -> int:
+async def _run(line: ExecRequest) -> int:
     opening, text = _opening(line)
-    loaded()
+    resume_gc()
     async with opening as ws:
         stdin = None if sys.stdin.isatty() else _input()
         told = {"message": line.message, "author": line.author} if line.store.startswith(SERVERS) else {}
@@ -101,7 +72,7 @@ async def _run(line: Line) -> int:
         finally:  # also when it is interrupted, or nobody reads any more: what it did until then is its doing
             if getattr(ws, "lease", None) is not None:
                 subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
-                with watched(line.quiet) as progress:
+                with progress_bar(line.quiet) as progress:
                     await ws.commit(line.message or subject, author=line.author, progress=progress)
         if (
             getattr(ws, "lease", None) is None
@@ -135,33 +106,23 @@ def _tell(result: IOResult) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(exec_result(result)) + b"\n")
 
 
-def _opening(line: Line) -> tuple[Any, str]:
+def _opening(line: ExecRequest) -> tuple[Any, str]:
     """What is opened, and the text that runs in it."""
     from ramet.store.model.address import parse_address
 
-    config = configured(line.config)
+    config = config_of(line.config)
     if line.command is None:
         if config is None:
             raise RametError("invalid_argument", "there is no command", "write ramet exec NAME 'COMMAND'")
         if config.name is None:
             return config.workspace(), line.name
-        return config.open(opened(chosen(line.store, config))), line.name
+        return config.open(local_store(store_for(line.store, config))), line.name
     where = parse_address(line.name)
     if where.path is not None:
         raise RametError("invalid_argument", f"{line.name!r} names a path", "write NAME or NAME@REVISION")
     if config is None:
-        return anywhere(line.store).open(where.name, where.revision), line.command
-    return config.open(opened(chosen(line.store, config)), where.name, where.revision), line.command
-
-
-def within(namespace: str) -> str:
-    """The store of a namespace, as `AgentRun(namespace=...)` has it."""
-    from ramet.workspace.agent.sandbox import namespace_address
-
-    store = os.environ.get("RAMET_HOME") or HOME
-    if store.startswith(SERVERS):
-        raise RametError("unsupported", "a server serves one namespace", "ask the server that serves this one")
-    return namespace_address(store, namespace)
+        return any_store(line.store).open(where.name, where.revision), line.command
+    return config.open(local_store(store_for(line.store, config)), where.name, where.revision), line.command
 
 
 async def _input() -> AsyncIterator[bytes]:
@@ -169,72 +130,3 @@ async def _input() -> AsyncIterator[bytes]:
 
     while block := await asyncio.to_thread(os.read, 0, 65536):
         yield block
-
-
-def opened(where: str) -> Store:
-    """The store itself; its refs are in PostgreSQL when `RAMET_REFS` says so, and `RAMET_KEY` opens it."""
-    from ramet.workspace.stored.store import Store
-
-    if where.startswith(SERVERS):
-        raise RametError(
-            "unsupported", f"{where} is a server, and this needs the store itself", "run it where the store is"
-        )
-    key = "env:RAMET_KEY" if os.environ.get("RAMET_KEY") else None
-    store = Store(where, refs=os.environ.get("RAMET_REFS") or None, key=key)
-    suggest(store.ls)
-    return store
-
-
-def anywhere(where: str) -> Store | RemoteStore:
-    """The store, or the one behind the server at `http(s)://...` or `unix:/PATH`: they are used alike."""
-    return connected(where) if where.startswith(SERVERS) else opened(where)
-
-
-def connected(where: str) -> RemoteStore:
-    """The store behind a server, until the verb has ended."""
-    from ramet.apps.client.client import connect
-
-    store = connect(where, _token(where))
-    at_end(store.close)
-    suggest(store.ls)
-    return store
-
-
-_homes: list[str] = []
-
-
-def asked_before(home: str | None) -> None:
-    """What `RAMET_HOME` was before a `--store` in front of the verb took its place: a server left its token there."""
-    _homes[:] = [home] if home else []
-
-
-def _token(where: str) -> str | None:
-    """`RAMET_TOKEN`; for a server of this machine, else what `ramet serve` left in its store."""
-    token = os.environ.get("RAMET_TOKEN")
-    if token or where.startswith("unix:"):
-        return token or None
-    from urllib.parse import urlsplit
-
-    if urlsplit(where).hostname not in LOOPBACK:
-        return None
-    for home in (*_homes, os.environ.get("RAMET_HOME") or HOME, HOME):
-        try:
-            with open(os.path.expanduser(f"{home}/server-token")) as file:
-                return file.read().strip()
-        except OSError:
-            continue
-    return None
-
-
-def configured(file: str | None) -> Config | None:
-    """What `--config` names."""
-    if file is None:
-        return None
-    from ramet.workspace.config import load_config
-
-    return load_config(file)
-
-
-def chosen(store: str, config: Config) -> str:
-    """The store that was asked for; the file's where nobody asked."""
-    return config.store if config.store is not None and store == HOME else store

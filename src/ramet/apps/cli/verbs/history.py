@@ -2,110 +2,130 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from ramet.apps.cli import quick as glancing
-from ramet.apps.cli.options import (
-    HOME,
-    AsJson,
-    Name,
-    Where,
-    anywhere,
-    described,
-    file_of,
-    reported,
-    show,
-    split,
-    watched,
-)
+from ramet.apps.cli.addresses import file_of, split_name
+from ramet.apps.cli.options import AsJson, Name, Where
+from ramet.apps.cli.output import revision_row, show
+from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, any_store
 
 if TYPE_CHECKING:
-    pass
+    from ramet.apps.client.reference import RemoteRef
+    from ramet.store.model.ids import RevisionId
+    from ramet.store.model.revisions import Revision
+    from ramet.workspace.stored.reference import StoredWorkspaceRef
 
 
 def log(
     name: Name,
     store: Where = HOME,
-    graph: Annotated[bool, typer.Option("--graph", "-g", help="Draw how histories part and join.")] = False,
+    graph: Annotated[bool, Option("--graph", "-g", help="Draw how histories part and join.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the revisions of a workspace, newest first."""
-    glancing.log(name, store, graph, as_json)
+    where, revision = split_name(name)
+    handle = any_store(store)[where]
+    names: dict[bytes, list[str]] = {}
+    for found in handle.tags():
+        names.setdefault(found.target, []).append(found.name)
+    if not graph:
+        log = handle.log(revision)
+        known = {one.id for one in log}
+        rows = [{**revision_row(r), "tags": names.get(r.id, []), **_ends(handle, r, known)} for r in log]
+        if any("expired" in row for row in rows) and sys.stdout.isatty():
+            print("what came before some of these revisions has expired", file=sys.stderr)
+        columns = ["revision", "id", "time", "message", "lineage", "tags"]
+        if any(row["resumable"] for row in rows):
+            columns.append("resumable")
+        show(rows, tuple(columns), as_json, empty=f"{where} has no revision yet")
+        return
+    for row in handle.graph(revision):
+        if row.revision is None:
+            print(row.lines)
+            continue
+        tags = "".join(f" ({tag})" for tag in names.get(row.revision.id, []))
+        subject = row.revision.message.partition("\n")[0]
+        print(f"{row.lines} {row.revision.id.hex()[:12]} {row.revision.name}{tags} {subject}".rstrip())
+
+
+def _ends(handle: StoredWorkspaceRef | RemoteRef, revision: Revision, known: set[RevisionId]) -> dict[str, list[str]]:
+    """The parents of a revision that have expired, if any has; those that are known have not."""
+    if known.issuperset(revision.parents):
+        return {}
+    gone = [parent.hex() for parent in handle.expired_parents(revision)]
+    return {"expired": gone} if gone else {}
 
 
 def diff(
     name: Name,
-    against: Annotated[str | None, typer.Argument(help="Another revision, or OTHER@REVISION; else the parent.")] = None,
+    against: Annotated[str | None, Argument(help="Another revision, or OTHER@REVISION; else the parent.")] = None,
     store: Where = HOME,
     as_json: AsJson = False,
 ) -> None:
     """Show what a revision changed."""
-    with reported():
-        where, revision = split(name)
-        found = anywhere(store)[where].diff(revision, against)
-        rows = [{"change": d.what, "path": d.path, **({"from": d.old} if d.old else {})} for d in found]
-        columns = ("change", "path", "from") if any("from" in row for row in rows) else ("change", "path")
-        show(rows, columns, as_json, empty="nothing differs")
+    where, revision = split_name(name)
+    found = any_store(store)[where].diff(revision, against)
+    rows = [{"change": d.what, "path": d.path, **({"from": d.old} if d.old else {})} for d in found]
+    columns = ("change", "path", "from") if any("from" in row for row in rows) else ("change", "path")
+    show(rows, columns, as_json, empty="nothing differs")
 
 
-def show_file(
-    place: Annotated[str, typer.Argument(help="NAME[@REVISION]:/path of a file.")], store: Where = HOME
-) -> None:
+def show_file(place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file.")], store: Where = HOME) -> None:
     """Print a file of a revision."""
-    glancing.show_file(place, store)
+    name, revision, path = file_of(place)
+    for block in any_store(store)[name].show(path, revision):
+        sys.stdout.buffer.write(block)
 
 
 def blame(
-    place: Annotated[str, typer.Argument(help="NAME[@REVISION]:/path of a file.")],
+    place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file.")],
     store: Where = HOME,
     as_json: AsJson = False,
 ) -> None:
     """Show for each line of a file the revision, session and command that wrote it."""
-    with reported():
-        name, revision, path = file_of(place)
-        rows: list[dict[str, Any]] = []
-        for line in anywhere(store)[name].blame(path, revision):
-            writer = line.writer
-            rows.append({
-                "line": line.number, "revision": line.revision.name, "author": line.author, "path": line.path,
-                "session": writer.session_id if writer else "", "command": writer.command if writer else "",
-                "text": line.text.decode("utf-8", "replace").rstrip("\n"),
-            })  # fmt: skip
-        show(rows, ("line", "revision", "author", "session", "text"), as_json)
+    name, revision, path = file_of(place)
+    rows: list[dict[str, Any]] = []
+    for line in any_store(store)[name].blame(path, revision):
+        writer = line.writer
+        rows.append({
+            "line": line.number, "revision": line.revision.name, "author": line.author, "path": line.path,
+            "session": writer.session_id if writer else "", "command": writer.command if writer else "",
+            "text": line.text.decode("utf-8", "replace").rstrip("\n"),
+        })  # fmt: skip
+    show(rows, ("line", "revision", "author", "session", "text"), as_json)
 
 
 def bisect(
     name: Name,
-    good: Annotated[str, typer.Argument(help="A revision in which the command succeeds.")],
-    bad: Annotated[str, typer.Argument(help="A later one in which it fails.")],
-    command: Annotated[list[str], typer.Argument(help="-- CMD: status 0 is good, 125 skips, all else is bad.")],
+    good: Annotated[str, Argument(help="A revision in which the command succeeds.")],
+    bad: Annotated[str, Argument(help="A later one in which it fails.")],
+    command: Annotated[list[str], Argument(help="-- CMD: status 0 is good, 125 skips, all else is bad.")],
     store: Where = HOME,
-    timeout: Annotated[float | None, typer.Option(help="Seconds per try.")] = None,
+    timeout: Annotated[float | None, Option(help="Seconds per try.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the first revision in which a command fails. Nothing is written to the store."""
+    import asyncio
     import shlex
 
-    with reported():
-        text = command[0] if len(command) == 1 else shlex.join(command)
-        handle = anywhere(store)[split(name)[0]]
-        found = asyncio.run(handle.bisect(good, bad, text, timeout=timeout, progress=watched()))
-        rows: list[dict[str, Any]] = [
-            {"tried": s.revision.name, "verdict": s.verdict, "status": s.exit_code} for s in found.steps
-        ]
-        if as_json or not sys.stdout.isatty():
-            first, suspects = found.first_bad, [revision.name for revision in found.suspects]
-            rows.append({"suspects": suspects} if first is None else {"first_bad": first.name, **described(first)})
-            show(rows, (), as_json)
-            return
-        if rows:
-            show(rows, ("tried", "verdict", "status"), False)
-        if found.first_bad is not None:
-            subject = found.first_bad.message.partition("\n")[0]
-            print(f"first bad: {found.first_bad.name} {found.first_bad.id.hex()[:12]} {subject}".rstrip())
-        else:
-            print(f"first bad: one of {', '.join(revision.name for revision in found.suspects)}")
+    text = command[0] if len(command) == 1 else shlex.join(command)
+    handle = any_store(store)[split_name(name)[0]]
+    found = asyncio.run(handle.bisect(good, bad, text, timeout=timeout, progress=progress_bar()))
+    rows: list[dict[str, Any]] = [
+        {"tried": s.revision.name, "verdict": s.verdict, "status": s.exit_code} for s in found.steps
+    ]
+    if as_json or not sys.stdout.isatty():
+        first, suspects = found.first_bad, [revision.name for revision in found.suspects]
+        rows.append({"suspects": suspects} if first is None else {"first_bad": first.name, **revision_row(first)})
+        show(rows, (), as_json)
+        return
+    if rows:
+        show(rows, ("tried", "verdict", "status"), False)
+    if found.first_bad is not None:
+        subject = found.first_bad.message.partition("\n")[0]
+        print(f"first bad: {found.first_bad.name} {found.first_bad.id.hex()[:12]} {subject}".rstrip())
+    else:
+        print(f"first bad: one of {', '.join(revision.name for revision in found.suspects)}")

@@ -4,62 +4,60 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from ramet.apps.cli.options import HOME, AsJson, Name, Where, anywhere, moment, reported, show, split
+from ramet.apps.cli.addresses import split_name
+from ramet.apps.cli.options import AsJson, Name, Where
+from ramet.apps.cli.output import iso_time, show
+from ramet.apps.cli.parameters import Option
+from ramet.apps.cli.stores import HOME, any_store
 
 
 def history(
     name: Name,
     store: Where = HOME,
-    session: Annotated[str | None, typer.Option(help="Only of this session.")] = None,
-    last: Annotated[int, typer.Option("--last", "-n", min=0, help="Only so many, the newest ones; 0 is all.")] = 50,
+    session: Annotated[str | None, Option(help="Only of this session.")] = None,
+    last: Annotated[int, Option("--last", "-n", minimum=0, help="Only so many, the newest ones; 0 is all.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Show the commands that ran in a workspace, the newest last."""
-    with reported():
-        where, revision = split(name)
-        rows = [
-            {
-                "number": record.number, "time": moment(record.started_at), "session": record.session_id,
-                "status": record.exit_code, "seconds": round(record.duration, 3), "cwd": record.cwd,
-                "command": record.command, "agent": record.agent_id,
-            }
-            for record in anywhere(store)[where].history(revision, session=session, last=last or None)
-        ]  # fmt: skip
-        columns = ("number", "time", "session", "status", "seconds", "command")
-        show(rows, columns, as_json, empty="nothing has run in it")
+    where, revision = split_name(name)
+    rows = [
+        {
+            "number": record.number, "time": iso_time(record.started_at), "session": record.session_id,
+            "status": record.exit_code, "seconds": round(record.duration, 3), "cwd": record.cwd,
+            "command": record.command, "agent": record.agent_id,
+        }
+        for record in any_store(store)[where].history(revision, session=session, last=last or None)
+    ]  # fmt: skip
+    columns = ("number", "time", "session", "status", "seconds", "command")
+    show(rows, columns, as_json, empty="nothing has run in it")
 
 
 def sessions(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Show the sessions of a workspace."""
-    with reported():
-        where, revision = split(name)
-        rows = [
-            {"session": one.session_id, "cwd": one.cwd, "last_status": one.last_exit_code}
-            for one in anywhere(store)[where].sessions(revision)
-        ]
-        show(rows, ("session", "cwd", "last_status"), as_json)
+    where, revision = split_name(name)
+    rows = [
+        {"session": one.session_id, "cwd": one.cwd, "last_status": one.last_exit_code}
+        for one in any_store(store)[where].sessions(revision)
+    ]
+    show(rows, ("session", "cwd", "last_status"), as_json)
 
 
 def jobs(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Show the background jobs of a workspace that have ended; running ones live in the process that runs them."""
-    with reported():
-        where, revision = split(name)
-        rows = [dict(job.__dict__) for job in anywhere(store)[where].jobs(revision)]
-        columns = ("session_id", "id", "status", "exit_code", "command")
-        show(rows, columns, as_json, empty="no job has ended in it", forms={"id": str})
+    where, revision = split_name(name)
+    rows = [dict(job.__dict__) for job in any_store(store)[where].jobs(revision)]
+    columns = ("session_id", "id", "status", "exit_code", "command")
+    show(rows, columns, as_json, empty="no job has ended in it", forms={"id": str})
 
 
 def mounts(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Show what a revision has mounted where."""
-    with reported():
-        where, revision = split(name)
-        rows = [
-            {
-                "prefix": mount.prefix, "resource": mount.type, "mode": mount.mode,
-                "content": "in the store" if mount.tree is not None else "elsewhere", "scratch": mount.scratch,
-            }
-            for mount in anywhere(store)[where].mounts(revision or "head")
-        ]  # fmt: skip
-        show(rows, ("prefix", "resource", "mode", "content"), as_json)
+    where, revision = split_name(name)
+    rows = [
+        {
+            "prefix": mount.prefix, "resource": mount.type, "mode": mount.mode,
+            "content": "in the store" if mount.tree is not None else "elsewhere", "scratch": mount.scratch,
+        }
+        for mount in any_store(store)[where].mounts(revision or "head")
+    ]  # fmt: skip
+    show(rows, ("prefix", "resource", "mode", "content"), as_json)

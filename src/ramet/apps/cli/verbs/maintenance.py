@@ -2,39 +2,64 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from typing import Annotated, Any
 
-import typer
-
-from ramet.apps.cli.options import (
-    HOME,
-    AsJson,
-    Name,
-    Quiet,
-    Where,
-    anywhere,
-    counted,
-    moment,
-    reported,
-    say,
-    show,
-    split,
-)
-from ramet.apps.cli.progress import watched
+from ramet.apps.cli.addresses import split_name
+from ramet.apps.cli.options import AsJson, Name, Quiet, Where
+from ramet.apps.cli.output import iso_time, plural, say, show
+from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
 
-Span = Annotated[str | None, typer.Option(help="90s, 15m, 12h, 30d, 2w; `none` forgets it.")]
+Span = Annotated[str | None, Option(help="90s, 15m, 12h, 30d, 2w; `none` forgets it.")]
 NONE = "none"
+
+
+def verify(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> int:
+    """Read everything in the store, check every digest and reference, and say whom each damage affects."""
+    with progress_bar(quiet) as progress:
+        report = any_store(store).verify(progress)
+    if as_json:
+        found = {"packs": report.packs, "objects": report.objects, "revisions": report.revisions}
+        damages = [damage.__dict__ for damage in report.damages]
+        print(json.dumps({"ok": report.ok, **found, "damages": damages}, default=str))
+    else:
+        counts = {"pack": report.packs, "object": report.objects, "revision": report.revisions}
+        print(", ".join(plural(number, what) for what, number in counts.items()) + (", all sound" * report.ok))
+        for damage in report.damages:
+            print(f"damaged: {damage}", file=sys.stderr)
+    return 0 if report.ok else 1
+
+
+def repair(
+    store: Where = HOME,
+    drop: Annotated[bool, Option("--drop", help="Forget what is lost: heads go back, tags go.")] = False,
+    quiet: Quiet = False,
+) -> int:
+    """Bring back what can be had from other copies and report what is lost."""
+    with progress_bar(quiet) as progress:
+        done = any_store(store).repair(drop=drop, progress=progress)
+    indexes = plural(len(done.rebuilt), "index", "indexes")
+    print(f"{plural(done.salvaged, 'object')} salvaged, {indexes} made again, {len(done.moved)} set aside")
+    for name, head in done.heads.items():
+        print(f"{name} is now at {head or 'nothing'}")
+    for name in done.tags:
+        print(f"tag {name} is gone")
+    for damage in done.lost:
+        print(f"lost: {damage}", file=sys.stderr)
+    return 0 if done.ok else 1
 
 
 def gc(
     store: Where = HOME,
-    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only say what would go.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", "-n", help="Only say what would go.")] = False,
     grace: Annotated[
         str | None,
-        typer.Option(help="How long things stay after nobody refers to them (90s, 12h, 7d); 0 removes at once."),
+        Option(help="How long things stay after nobody refers to them (90s, 12h, 7d); 0 removes at once."),
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -42,69 +67,66 @@ def gc(
     """Collect what has expired and what nobody refers to. Safe while others write and read."""
     from ramet.store.refs.retention import parse_duration
 
-    with reported():
-        with watched(quiet) as progress:
-            wanted = None if grace is None else parse_duration(grace)
-            done = anywhere(store).gc(grace=wanted, dry=dry_run, progress=progress)
-        if as_json or not sys.stdout.isatty():
-            show([done.as_dict()], (), as_json)
-            return
-        for name in done.expired:
-            print(f"{'would expire' if dry_run else 'expired'}: {name}")
-        gone = f"{counted(done.removed, 'pack')} and {counted(done.revisions, 'revision')}"
-        if dry_run:
-            print(f"{gone} would go: {size(done.waiting)}")
-            return
-        print(f"{counted(done.kept, 'revision')} kept; {gone} removed, {size(done.reclaimed)} reclaimed")
-        if done.written:
-            print(f"{size(done.written)} written anew")
-        if done.waiting:
-            print(f"{size(done.waiting)} will go when the time of grace is over")
+    with progress_bar(quiet) as progress:
+        wanted = None if grace is None else parse_duration(grace)
+        done = any_store(store).gc(grace=wanted, dry=dry_run, progress=progress)
+    if as_json or not sys.stdout.isatty():
+        show([done.as_dict()], (), as_json)
+        return
+    for name in done.expired:
+        print(f"{'would expire' if dry_run else 'expired'}: {name}")
+    gone = f"{plural(done.removed, 'pack')} and {plural(done.revisions, 'revision')}"
+    if dry_run:
+        print(f"{gone} would go: {size(done.waiting)}")
+        return
+    print(f"{plural(done.kept, 'revision')} kept; {gone} removed, {size(done.reclaimed)} reclaimed")
+    if done.written:
+        print(f"{size(done.written)} written anew")
+    if done.waiting:
+        print(f"{size(done.waiting)} will go when the time of grace is over")
 
 
 def cost(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Show what each workspace costs: bytes that only it needs, and bytes that it shares."""
-    with reported():
-        with watched(quiet) as progress:
-            found = anywhere(store).cost(progress)
-        rows: list[dict[str, Any]] = [
-            {"workspace": c.workspace, "unique": c.unique, "shared": c.shared, "revisions": c.revisions}
-            for c in found.workspaces
-        ]
-        rows.append({"workspace": "(all)", "shared": found.shared, "unused": found.unused, "total": found.total})
-        forms = dict.fromkeys(("unique", "shared", "unused", "total"), size)
-        show(rows, ("workspace", "unique", "shared", "revisions", "unused", "total"), as_json, forms=forms)
+    with progress_bar(quiet) as progress:
+        found = any_store(store).cost(progress)
+    rows: list[dict[str, Any]] = [
+        {"workspace": c.workspace, "unique": c.unique, "shared": c.shared, "revisions": c.revisions}
+        for c in found.workspaces
+    ]
+    rows.append({"workspace": "(all)", "shared": found.shared, "unused": found.unused, "total": found.total})
+    forms = dict.fromkeys(("unique", "shared", "unused", "total"), size)
+    show(rows, ("workspace", "unique", "shared", "revisions", "unused", "total"), as_json, forms=forms)
 
 
 def retention(
-    name: Annotated[str | None, typer.Argument(help="A workspace; the whole store when left out.")] = None,
+    name: Annotated[str | None, Argument(help="A workspace; the whole store when left out.")] = None,
     store: Where = HOME,
-    keep_last: Annotated[str | None, typer.Option(help="How many of the newest revisions; `none` forgets it.")] = None,
+    keep_last: Annotated[str | None, Option(help="How many of the newest revisions; `none` forgets it.")] = None,
     keep_within: Span = None,
     min_age: Span = None,
     grace: Span = None,
-    auto: Annotated[str | None, typer.Option(help="Collect after every so many commits; `none` never.")] = None,
+    auto: Annotated[str | None, Option(help="Collect after every so many commits; `none` never.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show or say how long revisions are kept, in the whole store or in one workspace."""
     from ramet.store.refs.retention import parse_duration, policy_dict
 
-    with reported():
-        found = anywhere(store)
-        spans = {"keep_within": keep_within, "min_age": min_age, "grace": grace}
-        said: dict[str, Any] = {
-            key: None if text == NONE else parse_duration(text) for key, text in spans.items() if text is not None
-        }
-        for key, text in (("keep_last", keep_last), ("auto", auto)):
-            if text is not None:
-                said[key] = None if text == NONE else _number(key, text)
-        if said:
-            found.retention(replace(found.said(name), **said), name)
-        policy = found.retention(name=name)
-        row = {"workspace": name or "(store)", **policy_dict(policy)}
-        forms = dict.fromkeys(("keep_within", "min_age", "grace"), span)
-        columns = ("workspace", "keep_last", "keep_within", "min_age", "grace", "auto", "hold")
-        show([row], columns, as_json, forms=forms)
+    found = any_store(store)
+    spans = {"keep_within": keep_within, "min_age": min_age, "grace": grace}
+    said: dict[str, Any] = {
+        key: None if text == NONE else parse_duration(text) for key, text in spans.items() if text is not None
+    }
+    for key, text in (("keep_last", keep_last), ("auto", auto)):
+        if text is not None:
+            said[key] = None if text == NONE else _number(key, text)
+    if said:
+        found.retention(replace(found.said(name), **said), name)
+    policy = found.retention(name=name)
+    row = {"workspace": name or "(store)", **policy_dict(policy)}
+    forms = dict.fromkeys(("keep_within", "min_age", "grace"), span)
+    columns = ("workspace", "keep_last", "keep_within", "min_age", "grace", "auto", "hold")
+    show([row], columns, as_json, forms=forms)
 
 
 def _number(key: str, text: str) -> int:
@@ -115,77 +137,71 @@ def _number(key: str, text: str) -> int:
 
 def hold(
     name: Name,
-    why: Annotated[str | None, typer.Argument(help="Why nothing of it may be removed.")] = None,
+    why: Annotated[str | None, Argument(help="Why nothing of it may be removed.")] = None,
     store: Where = HOME,
-    lift: Annotated[bool, typer.Option("--lift", help="End the hold.")] = False,
+    lift: Annotated[bool, Option("--lift", help="End the hold.")] = False,
 ) -> None:
     """Keep everything of a workspace from being removed until the hold is lifted; shows the hold without a reason."""
-    with reported():
-        found = anywhere(store)
-        if lift:
-            found.lift(name)
-        elif why is not None:
-            found.hold(name, why)
-        else:
-            print(found.retention(name=name).hold or "not held")
+    found = any_store(store)
+    if lift:
+        found.lift(name)
+    elif why is not None:
+        found.hold(name, why)
+    else:
+        print(found.retention(name=name).hold or "not held")
 
 
 def pin(
-    name: Annotated[str | None, typer.Argument(help="NAME@REVISION to keep; lists all pins when left out.")] = None,
+    name: Annotated[str | None, Argument(help="NAME@REVISION to keep; lists all pins when left out.")] = None,
     store: Where = HOME,
-    time: Annotated[
-        str | None, typer.Option("--for", help="For how long (12h, 30d); else until it is removed.")
-    ] = None,
-    why: Annotated[str, typer.Option(help="What it is for.")] = "",
-    delete: Annotated[str | None, typer.Option("--delete", "-d", help="Remove the pin with this token.")] = None,
+    time: Annotated[str | None, Option("--for", help="For how long (12h, 30d); else until it is removed.")] = None,
+    why: Annotated[str, Option(help="What it is for.")] = "",
+    delete: Annotated[str | None, Option("--delete", "-d", help="Remove the pin with this token.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Keep a revision from expiring; list or remove such pins."""
     from ramet.store.refs.retention import parse_duration
 
-    with reported():
-        found = anywhere(store)
-        if delete is not None:
-            found.unpin(delete)
-        elif name is not None:
-            where, revision = split(name)
-            made = found[where].pin(revision, seconds=None if time is None else parse_duration(time), why=why)
-            say({"pin": made.token, "id": made.target.hex()}, made.token, as_json)
-        else:
-            rows = [
-                {
-                    "pin": p.token, "workspace": p.workspace, "id": p.target.hex(),
-                    "until": None if p.until is None else moment(p.until), "why": p.why,
-                }
-                for p in found.pins()
-            ]  # fmt: skip
-            columns = ("pin", "workspace", "id", "until", "why")
-            show(rows, columns, as_json, empty="nothing is pinned; `ramet pin NAME@REVISION` does it")
+    found = any_store(store)
+    if delete is not None:
+        found.unpin(delete)
+    elif name is not None:
+        where, revision = split_name(name)
+        made = found[where].pin(revision, seconds=None if time is None else parse_duration(time), why=why)
+        say({"pin": made.token, "id": made.target.hex()}, made.token, as_json)
+    else:
+        rows = [
+            {
+                "pin": p.token, "workspace": p.workspace, "id": p.target.hex(),
+                "until": None if p.until is None else iso_time(p.until), "why": p.why,
+            }
+            for p in found.pins()
+        ]  # fmt: skip
+        columns = ("pin", "workspace", "id", "until", "why")
+        show(rows, columns, as_json, empty="nothing is pinned; `ramet pin NAME@REVISION` does it")
 
 
 def grant(
     name: Name,
-    principal: Annotated[str, typer.Argument(help="Who: a name that RAMET_PRINCIPAL or a server's token stands for.")],
-    access: Annotated[str | None, typer.Argument(help="readonly or readwrite.")] = None,
+    principal: Annotated[str, Argument(help="Who: a name that RAMET_PRINCIPAL or a server's token stands for.")],
+    access: Annotated[str | None, Argument(help="readonly or readwrite.")] = None,
     store: Where = HOME,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Take back what was granted.")] = False,
+    revoke: Annotated[bool, Option("--revoke", help="Take back what was granted.")] = False,
 ) -> None:
     """Let a principal read or write a workspace. From the first grant on, nobody else may."""
-    with reported():
-        handle = anywhere(store)[name]
-        if revoke == (access is not None):
-            raise RametError("invalid_argument", "say what is granted, or --revoke", "give readonly or readwrite")
-        if revoke:
-            handle.revoke(principal)
-        else:
-            handle.grant(principal, access)  # type: ignore[arg-type]
+    handle = any_store(store)[name]
+    if revoke == (access is not None):
+        raise RametError("invalid_argument", "say what is granted, or --revoke", "give readonly or readwrite")
+    if revoke:
+        handle.revoke(principal)
+    else:
+        handle.grant(principal, access)  # type: ignore[arg-type]
 
 
 def grants(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Show who may read and who may write a workspace; nothing is listed when everybody may."""
-    with reported():
-        rows = [{"principal": who, "access": access} for who, access in sorted(anywhere(store)[name].grants().items())]
-        show(rows, ("principal", "access"), as_json, empty="everybody may read and write it")
+    rows = [{"principal": who, "access": access} for who, access in sorted(any_store(store)[name].grants().items())]
+    show(rows, ("principal", "access"), as_json, empty="everybody may read and write it")
 
 
 def span(seconds: float) -> str:

@@ -6,60 +6,59 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from ramet.apps.cli.options import HOME, AsJson, Name, Quiet, Where, anywhere, reported, show, split, watched
-from ramet.apps.cli.verbs.exec import SERVERS
+from ramet.apps.cli.addresses import split_name
+from ramet.apps.cli.options import AsJson, Name, Quiet, Where
+from ramet.apps.cli.output import show
+from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, SERVERS, any_store
 from ramet.core.errors import RametError
 
 
 def push(
     name: Name,
-    remote: Annotated[
-        str | None, typer.Argument(metavar="REMOTE", help="URL or path; left out, what is waiting is tried again.")
-    ] = None,
+    remote: Annotated[str | None, Argument(help="URL or path; left out, what is waiting is tried again.")] = None,
     store: Where = HOME,
-    branch: Annotated[str, typer.Option(help="Branch to push to; {{.name}} is the workspace.")] = "{{.name}}",
-    path: Annotated[list[str] | None, typer.Option(help="Only this path; may be repeated.")] = None,
+    branch: Annotated[str, Option(help="Branch to push to; {{.name}} is the workspace.")] = "{{.name}}",
+    path: Annotated[list[str] | None, Option(help="Only this path; may be repeated.")] = None,
     token: Annotated[
-        str | None, typer.Option(help="Where the token is, env:NAME or file:PATH; never the token itself.")
+        str | None, Option(help="Where the token is, env:NAME or file:PATH; never the token itself.")
     ] = None,
-    username: Annotated[str, typer.Option(help="The user name that goes with the token.")] = "x-access-token",
+    username: Annotated[str, Option(help="The user name that goes with the token.")] = "x-access-token",
     secret: Annotated[
-        list[str] | None, typer.Option(help="NAME/KEY=env:VARIABLE, for pushes that are waiting; may be repeated.")
+        list[str] | None, Option(help="NAME/KEY=env:VARIABLE, for pushes that are waiting; may be repeated.")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Push a revision as one commit of a git branch. What fails is kept, and tried again without REMOTE."""
-    with reported():
-        where, revision = split(name)
-        handle = anywhere(store)[where]
-        secrets = _secrets(secret or [])
-        rows: list[dict[str, Any]] = []
-        failed: list[RametError] = []
-        with watched(quiet) as progress:
-            if remote is not None:
-                local = "://" not in remote and ":" not in remote
-                place = str(Path(remote).absolute()) if local and not store.startswith(SERVERS) else remote
-                given = None if token is None else _value(token)
-                done = handle.push(
-                    place, revision, branch=branch, paths=path or ["/"], token=given, username=username
-                )  # fmt: skip
-                rows.append({"branch": done.branch, "remote": done.remote, "commit": done.commit})
-            else:
-                waiting = handle.pushes()
-                for number, one in enumerate(waiting):
-                    progress("pushes", number, len(waiting))
-                    try:
-                        done = handle.push_again(one, secrets)
-                        rows.append({"branch": done.branch, "remote": done.remote, "commit": done.commit})
-                    except RametError as error:
-                        failed.append(error)
-        if rows or not failed:
-            show(rows, ("branch", "remote", "commit"), as_json, empty="nothing waits to be pushed")
-        if failed:
-            raise failed[0]
+    where, revision = split_name(name)
+    handle = any_store(store)[where]
+    secrets = _secrets(secret or [])
+    rows: list[dict[str, Any]] = []
+    failed: list[RametError] = []
+    with progress_bar(quiet) as progress:
+        if remote is not None:
+            local = "://" not in remote and ":" not in remote
+            place = str(Path(remote).absolute()) if local and not store.startswith(SERVERS) else remote
+            given = None if token is None else _value(token)
+            done = handle.push(
+                place, revision, branch=branch, paths=path or ["/"], token=given, username=username
+            )  # fmt: skip
+            rows.append({"branch": done.branch, "remote": done.remote, "commit": done.commit})
+        else:
+            waiting = handle.pushes()
+            for number, one in enumerate(waiting):
+                progress("pushes", number, len(waiting))
+                try:
+                    done = handle.push_again(one, secrets)
+                    rows.append({"branch": done.branch, "remote": done.remote, "commit": done.commit})
+                except RametError as error:
+                    failed.append(error)
+    if rows or not failed:
+        show(rows, ("branch", "remote", "commit"), as_json, empty="nothing waits to be pushed")
+    if failed:
+        raise failed[0]
 
 
 def _secrets(texts: list[str]) -> dict[str, dict[str, str]]:

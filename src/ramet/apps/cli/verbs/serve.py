@@ -2,107 +2,105 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from ramet.apps.cli.listen_port import listening
-from ramet.apps.cli.options import HOME, ConfigFile, Where, anywhere, chosen, configured, opened, reported
-from ramet.apps.cli.verbs.exec import SERVERS
+from ramet.apps.cli.listen_port import listen
+from ramet.apps.cli.options import ConfigFile, Where
+from ramet.apps.cli.parameters import Argument, Given, Option
+from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
 from ramet.core.errors import RametError, missing_extra
 
 
 def serve(
-    context: typer.Context,
+    given: Given,
     store: Where = HOME,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any that is free.")] = 8750,
-    uds: Annotated[str | None, typer.Option("--socket", help="Unix socket to listen on instead.")] = None,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="Port to listen on; 0 is any that is free.")] = 8750,
+    uds: Annotated[str | None, Option("--socket", help="Unix socket to listen on instead.")] = None,
     token_file: Annotated[
-        str | None, typer.Option(help="File with the token; made when missing. Default: STORE/server-token.")
+        str | None, Option(help="File with the token; made when missing. Default: STORE/server-token.")
     ] = None,
     principals: Annotated[
-        str | None, typer.Option(help="File with lines `NAME TOKEN`: whom further tokens stand for, see `grant`.")
+        str | None, Option(help="File with lines `NAME TOKEN`: whom further tokens stand for, see `grant`.")
     ] = None,
-    certificate: Annotated[str | None, typer.Option(help="TLS certificate (PEM).")] = None,
-    key: Annotated[str | None, typer.Option(help="TLS key (PEM).")] = None,
+    certificate: Annotated[str | None, Option(help="TLS certificate (PEM).")] = None,
+    key: Annotated[str | None, Option(help="TLS key (PEM).")] = None,
     allow_hosts: Annotated[
-        list[str] | None, typer.Option("--allow-host", help="Another value of the Host header to answer.")
+        list[str] | None, Option("--allow-host", help="Another value of the Host header to answer.")
     ] = None,
     durable: Annotated[
-        str, typer.Option(help="Commit before each answer (answer), on a timer (timer), or on close (close).")
+        str, Option(help="Commit before each answer (answer), on a timer (timer), or on close (close).")
     ] = "answer",
-    every: Annotated[float, typer.Option(help="Seconds between commits with --durable timer.")] = 5.0,
-    concurrency: Annotated[int, typer.Option(help="Requests of one client at the same time.")] = 64,
-    rate: Annotated[float, typer.Option(help="Requests per second of one client; 0 does not count them.")] = 0.0,
-    idle: Annotated[float, typer.Option(help="Seconds after which an unused workspace is closed.")] = 600.0,
+    every: Annotated[float, Option(help="Seconds between commits with --durable timer.")] = 5.0,
+    concurrency: Annotated[int, Option(help="Requests of one client at the same time.")] = 64,
+    rate: Annotated[float, Option(help="Requests per second of one client; 0 does not count them.")] = 0.0,
+    idle: Annotated[float, Option(help="Seconds after which an unused workspace is closed.")] = 600.0,
     rendezvous: Annotated[
-        str | None, typer.Option(help="Directory of repositories that take pushed branches, below /git.")
+        str | None, Option(help="Directory of repositories that take pushed branches, below /git.")
     ] = None,
-    ui: Annotated[bool, typer.Option("--ui", help="Also serve the page for people, at /ui/; see `ramet ui`.")] = False,
+    ui: Annotated[bool, Option("--ui", help="Also serve the page for people, at /ui/; see `ramet ui`.")] = False,
     push_to: Annotated[
-        list[str] | None, typer.Option(help="How URLs begin that clients may have revisions pushed to.")
+        list[str] | None, Option(help="How URLs begin that clients may have revisions pushed to.")
     ] = None,
     mount: Annotated[
-        list[str] | None, typer.Option(help="NAME:/prefix=DIRECTORY[:ro] mounts a directory; NAME may be *.")
+        list[str] | None, Option(help="NAME:/prefix=DIRECTORY[:ro] mounts a directory; NAME may be *.")
     ] = None,
     config: Annotated[
-        list[str] | None, typer.Option("--config", help="File that describes a workspace, or all; may be repeated.")
+        list[str] | None, Option("--config", help="File that describes a workspace, or all; may be repeated.")
     ] = None,
 ) -> None:
     """Serve the workspaces of the store over HTTP until interrupted; `docs/http.md` describes the API."""
-    with reported():
-        from ramet.apps.server.app import serve as run
-        from ramet.apps.server.settings import Bounds, ServerSettings, read_principals, read_token
-        from ramet.workspace.config import load_config
+    from ramet.apps.server.app import serve as run
+    from ramet.apps.server.settings import Bounds, ServerSettings, read_principals, read_token
+    from ramet.workspace.config import load_config
 
-        configs = [load_config(file) for file in config or ()]
-        said = next((found.server for found in configs if found.server), {})
+    configs = [load_config(file) for file in config or ()]
+    said = next((found.server for found in configs if found.server), {})
 
-        def value(name: str, given: Any) -> Any:
-            """What was written on the command line, else what a file says, else the default."""
-            source = context.get_parameter_source("uds" if name == "socket" else name)
-            told = said.get(name)
-            return told if told is not None and source is not None and source.name.startswith("DEFAULT") else given
+    def value(name: str, default: Any) -> Any:
+        """What was written on the command line, else what a file says, else the default."""
+        told = said.get(name)
+        return told if told is not None and ("uds" if name == "socket" else name) not in given else default
 
-        durable, socket, tls = value("durable", durable), value("socket", uds), value("certificate", certificate)
-        if durable not in ("answer", "timer", "close"):
-            raise RametError("invalid_argument", f"--durable cannot be {durable!r}", "use answer, timer or close")
-        if (tls is None) != (value("key", key) is None):
-            raise RametError("invalid_argument", "a certificate and its key belong together", "give both")
-        store = next((found.store for found in configs if found.store and store == HOME), store)
-        plain = ServerSettings()
-        settings = ServerSettings(
-            hosts=plain.hosts | frozenset(name.lower() for name in value("allow_hosts", allow_hosts) or ()),
-            durable=durable,  # type: ignore[arg-type]
-            every=value("every", every), idle=value("idle", idle), mounts=_mounts(mount or []),
-            bounds=Bounds(concurrency=value("concurrency", concurrency), rate=value("rate", rate)),
-            configs={found.name or "*": found for found in configs},
-            principals={} if principals is None else read_principals(principals), push_to=tuple(push_to or ()),
-            tune_gc=True,
-        )  # fmt: skip
-        token = value("token_file", token_file)
-        if token is None and (socket is None or value("rendezvous", rendezvous) is not None):
-            token = str(Path(store).expanduser() / "server-token") if "://" not in store else "~/.ramet/server-token"
-        address, number = value("host", host), value("port", port)
-        served = opened(store)
-        if token is not None:
-            read_token(token)  # made before anyone can connect: whoever finds the port open finds the token
-        at = None
-        if socket is None:
-            at = listening(address, number)
-            number = at.getsockname()[1]
-        where = socket or f"{'https' if tls else 'http'}://{address}:{number}"
-        typer.echo(f"ramet serves {store} on {where}" + (f", token in {token}" if token else ""), err=True)
-        for found in configs:
-            if found.name is not None and found.name not in served:
-                served.create(found.name)
-        run(
-            served, host=address, port=number, uds=socket, token_file=token, certificate=tls,
-            key=value("key", key), settings=settings, rendezvous=value("rendezvous", rendezvous), ui=ui,
-            listening=at,
-        )  # fmt: skip
+    durable, socket, tls = value("durable", durable), value("socket", uds), value("certificate", certificate)
+    if durable not in ("answer", "timer", "close"):
+        raise RametError("invalid_argument", f"--durable cannot be {durable!r}", "use answer, timer or close")
+    if (tls is None) != (value("key", key) is None):
+        raise RametError("invalid_argument", "a certificate and its key belong together", "give both")
+    store = next((found.store for found in configs if found.store and store == HOME), store)
+    plain = ServerSettings()
+    settings = ServerSettings(
+        hosts=plain.hosts | frozenset(name.lower() for name in value("allow_hosts", allow_hosts) or ()),
+        durable=durable,  # type: ignore[arg-type]
+        every=value("every", every), idle=value("idle", idle), mounts=_mounts(mount or []),
+        bounds=Bounds(concurrency=value("concurrency", concurrency), rate=value("rate", rate)),
+        configs={found.name or "*": found for found in configs},
+        principals={} if principals is None else read_principals(principals), push_to=tuple(push_to or ()),
+        tune_gc=True,
+    )  # fmt: skip
+    token = value("token_file", token_file)
+    if token is None and (socket is None or value("rendezvous", rendezvous) is not None):
+        token = str(Path(store).expanduser() / "server-token") if "://" not in store else "~/.ramet/server-token"
+    address, number = value("host", host), value("port", port)
+    served = local_store(store)
+    if token is not None:
+        read_token(token)  # made before anyone can connect: whoever finds the port open finds the token
+    at = None
+    if socket is None:
+        at = listen(address, number)
+        number = at.getsockname()[1]
+    where = socket or f"{'https' if tls else 'http'}://{address}:{number}"
+    print(f"ramet serves {store} on {where}" + (f", token in {token}" if token else ""), file=sys.stderr)
+    for found in configs:
+        if found.name is not None and found.name not in served:
+            served.create(found.name)
+    run(
+        served, host=address, port=number, uds=socket, token_file=token, certificate=tls,
+        key=value("key", key), settings=settings, rendezvous=value("rendezvous", rendezvous), ui=ui,
+        listening=at,
+    )  # fmt: skip
 
 
 def _mounts(texts: list[str]) -> dict[str, dict[str, Any]]:
@@ -122,56 +120,54 @@ def _mounts(texts: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def rendezvous(
-    folder: Annotated[str, typer.Argument(help="Directory for the bare repositories; made when missing.")],
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8751,
+    folder: Annotated[str, Argument(help="Directory for the bare repositories; made when missing.")],
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="Port to listen on.")] = 8751,
     token_file: Annotated[
-        str | None, typer.Option(help="File with the token; made when missing. Default: FOLDER/.token.")
+        str | None, Option(help="File with the token; made when missing. Default: FOLDER/.token.")
     ] = None,
 ) -> None:
     """Receive the branches that sandboxes push, over HTTP behind a token. `docs/agent-run.md` tells how they push."""
-    with reported():
-        try:
-            import uvicorn
-        except ImportError as error:
-            raise missing_extra("server", "the server for pushes") from error
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise missing_extra("server", "the server for pushes") from error
 
-        from ramet.apps.git_server import rendezvous as app
-        from ramet.apps.server.settings import read_token
+    from ramet.apps.git_server import rendezvous as app
+    from ramet.apps.server.settings import read_token
 
-        place = Path(folder).expanduser()
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        where = token_file or str(place / ".token")
-        served = app(str(place), read_token(where))
-        at = listening(host, port)
-        number = at.getsockname()[1]
-        typer.echo(f"ramet receives branches on http://{host}:{number}/NAME.git, token in {where}", err=True)
-        uvicorn.Server(uvicorn.Config(served, log_level="warning", access_log=False)).run([at])
+    place = Path(folder).expanduser()
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    where = token_file or str(place / ".token")
+    served = app(str(place), read_token(where))
+    at = listen(host, port)
+    number = at.getsockname()[1]
+    print(f"ramet receives branches on http://{host}:{number}/NAME.git, token in {where}", file=sys.stderr)
+    uvicorn.Server(uvicorn.Config(served, log_level="warning", access_log=False)).run([at])
 
 
 def mcp(
-    name: Annotated[str, typer.Argument(help="Name of the workspace; created if it does not exist.")],
+    name: Annotated[str, Argument(help="Name of the workspace; created if it does not exist.")],
     store: Where = HOME,
-    tools: Annotated[str | None, typer.Option(help="Only these tools, as in `bash,read`.")] = None,
-    http: Annotated[int | None, typer.Option(help="Serve streamable HTTP on this port instead of stdio.")] = None,
+    tools: Annotated[str | None, Option(help="Only these tools, as in `bash,read`.")] = None,
+    http: Annotated[int | None, Option(help="Serve streamable HTTP on this port instead of stdio.")] = None,
     config: ConfigFile = None,
 ) -> None:
     """Serve a workspace to a model over MCP; `docs/mcp.md` describes the tools."""
-    with reported():
-        import asyncio
+    import asyncio
 
-        from ramet.apps.mcp.server import run_http, run_stdio
-        from ramet.apps.server.settings import read_token
+    from ramet.apps.mcp.server import run_http, run_stdio
+    from ramet.apps.server.settings import read_token
 
-        described = configured(config)
-        store = store if described is None else chosen(store, described)
-        some = None if tools is None else tools.split(",")
-        if http is None:
-            asyncio.run(run_stdio(anywhere(store), name, some, config=described))
-        else:
-            home = HOME if store.startswith(SERVERS) else store
-            token = read_token(Path(home).expanduser() / "server-token")
-            at = listening("127.0.0.1", http)
-            number = at.getsockname()[1]
-            typer.echo(f"ramet serves {name} on http://127.0.0.1:{number}/mcp, token in {home}/server-token", err=True)
-            asyncio.run(run_http(anywhere(store), name, some, token=token, config=described, listening=at))
+    described = config_of(config)
+    store = store if described is None else store_for(store, described)
+    some = None if tools is None else tools.split(",")
+    if http is None:
+        asyncio.run(run_stdio(any_store(store), name, some, config=described))
+    else:
+        home = HOME if store.startswith(SERVERS) else store
+        token = read_token(Path(home).expanduser() / "server-token")
+        at = listen("127.0.0.1", http)
+        number = at.getsockname()[1]
+        print(f"ramet serves {name} on http://127.0.0.1:{number}/mcp, token in {home}/server-token", file=sys.stderr)
+        asyncio.run(run_http(any_store(store), name, some, token=token, config=described, listening=at))

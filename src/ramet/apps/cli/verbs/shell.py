@@ -18,23 +18,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
-from ramet.apps.cli.options import (
-    HOME,
-    ConfigFile,
-    Where,
-    chosen,
-    clock,
-    configured,
-    moment,
-    opened,
-    reported,
-    split,
-    watched,
-)
-from ramet.apps.cli.verbs.exec import SERVERS, connected
+from ramet.apps.cli.addresses import split_name
+from ramet.apps.cli.options import ConfigFile, Where
+from ramet.apps.cli.output import iso_time, local_time
+from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, SERVERS, config_of, local_store, remote_store, store_for
 from ramet.core.errors import RametError
+from ramet.workspace.changes import WRITES
 from ramet.workspace.loop_thread import LoopThread
 
 if TYPE_CHECKING:
@@ -42,7 +33,6 @@ if TYPE_CHECKING:
     from ramet.core.stat import Stat
     from ramet.workspace.stored.store import Store
 
-WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
 LINES: Final = 3
 """Commands that the message of a shell's last revision names."""
 VERBS: Final = {
@@ -58,23 +48,23 @@ VERBS: Final = {
 
 
 def shell(
-    name: Annotated[str | None, typer.Argument(help="Name of a workspace, or NAME@REVISION to look around.")] = None,
+    name: Annotated[str | None, Argument(help="Name of a workspace, or NAME@REVISION to look around.")] = None,
     store: Where = HOME,
-    create: Annotated[bool, typer.Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
+    create: Annotated[bool, Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
     config: ConfigFile = None,
-) -> None:
+) -> int:
     """Work in a workspace by hand. What you did is committed when you leave; `!help` tells what else there is."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started us may have ignored it
-    with reported(), LoopThread() as loop:
-        described_by = configured(config)
+    with LoopThread() as loop:
+        described_by = config_of(config)
         name = name or (described_by.name if described_by is not None else None)
         if name is None:
             raise RametError("invalid_argument", "no workspace was named", "write ramet shell NAME, or -c NAME")
-        where, revision = split(name)
-        place = store if described_by is None else chosen(store, described_by)
+        where, revision = split_name(name)
+        place = store if described_by is None else store_for(store, described_by)
         if place.startswith(SERVERS):
-            raise typer.Exit(_from_afar(loop, place, where, revision, create, described_by is not None))
-        found = opened(place)
+            return _from_afar(loop, place, where, revision, create, described_by is not None)
+        found = local_store(place)
         if create and where not in found:
             found.create(where)
         if described_by is None:
@@ -88,18 +78,18 @@ def shell(
             terminal.leave()
         finally:
             loop.run(opening.__aexit__(None, None, None))
-        raise typer.Exit(status)
+        return status
 
 
 def _from_afar(loop: LoopThread, store: str, name: str, revision: str | None, create: bool, described: bool) -> int:
     if described:
         raise RametError("unsupported", "a server is told how to open a workspace by its owner", "leave --config out")
-    found = connected(store)
+    found = remote_store(store)
     if create and name not in found:
         found.create(name)
     ws = loop.run(found.open(name, revision).__aenter__())
     try:
-        return Afar(loop, found, ws).run()
+        return RemoteTerminal(loop, found, ws).run()
     finally:
         loop.run(ws.close())
 
@@ -146,7 +136,7 @@ class Terminal:
         lines = [record.command.strip().partition("\n")[0][:72] for record in self._ws.history.after(self._told - 1)]
         if lines:
             shown = self._ws.secrets.scrub_text("; ".join(lines[-LINES:]))
-            with watched() as progress:
+            with progress_bar() as progress:
                 self._loop.run(self._ws.commit(f"... {shown}" if len(lines) > LINES else shown, progress=progress))
 
     def _do(self, text: str) -> None:
@@ -170,7 +160,7 @@ class Terminal:
 
     def _dirty(self) -> bool:
         return any(
-            operation.verb in WRITING and not operation.error for operation in self._ws.history.since(self._since)
+            operation.verb in WRITES and not operation.error for operation in self._ws.history.since(self._since)
         )
 
     def _read(self) -> str:
@@ -278,20 +268,20 @@ class Terminal:
 
     def _commit(self, message: str) -> None:
         message = _message(message)
-        with watched() as progress:
+        with progress_bar() as progress:
             revision = self._loop.run(self._ws.commit(message or "by hand", progress=progress))
         self._since, self._told = time.time(), self._ws.history.next_number
         print(revision.name)
 
     def _log(self, _: str) -> None:
         for revision in self._store[self._ws.name].log():
-            when = clock(moment(revision.time))
+            when = local_time(iso_time(revision.time))
             print(f"{revision.name:<16} {when}  {revision.message}")
 
     def _diff(self, _: str) -> None:
         seen: dict[str, str] = {}
         for operation in reversed(self._ws.history.since(self._since)):
-            if operation.verb in WRITING and not operation.error:
+            if operation.verb in WRITES and not operation.error:
                 seen[operation.path] = operation.verb
         print("".join(f"{verb:<8} {path}\n" for path, verb in sorted(seen.items())), end="")
 
@@ -315,7 +305,7 @@ class Terminal:
         print("".join(f"{name + ' ' + takes:<20} {text}\n" for name, (takes, text) in VERBS.items()), end="")
 
 
-class Afar(Terminal):
+class RemoteTerminal(Terminal):
     """A workspace of a server, which commits what a command changed before it answers, unless it was told otherwise."""
 
     _leaving = "leaves"

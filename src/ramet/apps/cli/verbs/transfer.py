@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from ramet.apps.cli.options import (
-    HOME,
-    AsJson,
-    Name,
-    Quiet,
-    Where,
-    anywhere,
-    counted,
-    described,
-    reported,
-    say,
-    split,
-    watched,
-)
+from ramet.apps.cli.addresses import split_name
+from ramet.apps.cli.options import AsJson, Message, Name, Quiet, Where
+from ramet.apps.cli.output import plural, revision_row, say
+from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
 
-Compress = Annotated[str | None, typer.Option(help="gz, bz2 or xz.")]
+Compress = Annotated[str | None, Option(help="gz, bz2 or xz.")]
 
 
 def checkout(
     name: Name,
-    target: Annotated[str, typer.Argument(help="Directory that is made equal to the tree.")],
+    target: Annotated[str, Argument(help="Directory that is made equal to the tree.")],
     store: Where = HOME,
-    prefix: Annotated[str, typer.Option(help="Mount to take.")] = "/",
+    prefix: Annotated[str, Option(help="Mount to take.")] = "/",
     replace: Annotated[
-        bool, typer.Option("--replace", help="The directory may have content: what is not in the revision is removed.")
+        bool, Option("--replace", help="The directory may have content: what is not in the revision is removed.")
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -43,55 +32,54 @@ def checkout(
     """Write a revision to a real directory.
     With --replace only what differs is written, and what is not in the revision is removed.
     """
-    with reported():
-        where, revision = split(name)
-        place = Path(target).expanduser()
-        if not replace and place.is_dir() and any(place.iterdir()):
-            raise RametError(
-                "already_exists", f"{target} is not empty",
-                "give an empty directory, or --replace to make it equal to the revision: what else is in it is removed",
-            )  # fmt: skip
-        with watched(quiet) as progress:
-            receipt = anywhere(store)[where].checkout(str(place), revision, prefix, progress=progress)
-        told = {"written": receipt.written, "kept": receipt.kept, "removed": receipt.removed}
-        text = ", ".join(f"{number} {what}" for what, number in told.items())
-        tree = receipt.tree.hex()
-        say({**told, "tree": tree, "problems": receipt.problems}, f"{text}; tree {tree[:12]}", as_json)
+    where, revision = split_name(name)
+    place = Path(target).expanduser()
+    if not replace and place.is_dir() and any(place.iterdir()):
+        raise RametError(
+            "already_exists", f"{target} is not empty",
+            "give an empty directory, or --replace to make it equal to the revision: what else is in it is removed",
+        )  # fmt: skip
+    with progress_bar(quiet) as progress:
+        receipt = any_store(store)[where].checkout(str(place), revision, prefix, progress=progress)
+    told = {"written": receipt.written, "kept": receipt.kept, "removed": receipt.removed}
+    text = ", ".join(f"{number} {what}" for what, number in told.items())
+    tree = receipt.tree.hex()
+    say({**told, "tree": tree, "problems": receipt.problems}, f"{text}; tree {tree[:12]}", as_json)
 
 
 def snapshot(
     name: Name,
-    target: Annotated[str, typer.Argument(help="Tar to write.")],
+    target: Annotated[str, Argument(help="Tar to write.")],
     store: Where = HOME,
     compress: Compress = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a workspace to a snapshot tar."""
-    with reported(), watched(quiet) as progress:
-        where, revision = split(name)
-        anywhere(store)[where].export(target, revision, compress=compress, progress=progress)
+    with progress_bar(quiet) as progress:
+        where, revision = split_name(name)
+        any_store(store)[where].export(target, revision, compress=compress, progress=progress)
 
 
 def export(
     name: Name,
-    target: Annotated[str, typer.Argument(help="What to write; `-` is the standard output.")],
+    target: Annotated[str, Argument(help="What to write; `-` is the standard output.")],
     store: Where = HOME,
-    tar: Annotated[bool, typer.Option("--tar", help="A plain tar of the files.")] = False,
-    git: Annotated[bool, typer.Option("--git", help="The whole history as a git repository.")] = False,
-    git_stream: Annotated[bool, typer.Option("--git-stream", help="The history for `git fast-import`.")] = False,
+    tar: Annotated[bool, Option("--tar", help="A plain tar of the files.")] = False,
+    git: Annotated[bool, Option("--git", help="The whole history as a git repository.")] = False,
+    git_stream: Annotated[bool, Option("--git-stream", help="The history for `git fast-import`.")] = False,
     compress: Compress = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a revision as a snapshot tar (or with --tar a plain one), or the history as git."""
-    with reported(), watched(quiet) as progress:
-        where, revision = split(name)
-        handle = anywhere(store)[where]
+    with progress_bar(quiet) as progress:
+        where, revision = split_name(name)
+        handle = any_store(store)[where]
         if git + git_stream + tar > 1 or ((git or git_stream) and (revision or compress)):
             raise RametError("invalid_argument", "these options do not go together", "see `ramet export --help`")
         if git:
             done = handle.export_git(target, progress=progress)
             counts = {"commit": done.commits, "blob": done.blobs, "tag": done.tags}
-            print(f"{', '.join(counted(n, what) for what, n in counts.items())} on branch {done.branch}")
+            print(f"{', '.join(plural(n, what) for what, n in counts.items())} on branch {done.branch}")
             for path in done.left_out:
                 print(f"left out: {path}", file=sys.stderr)
         elif git_stream:
@@ -105,65 +93,26 @@ def export(
 
 
 def import_archive(
-    name: Annotated[str, typer.Argument(help="Name of the workspace; created if it does not exist.")],
-    source: Annotated[str, typer.Argument(help="Snapshot or any other tar; `-` is the standard input.")],
+    name: Annotated[str, Argument(help="Name of the workspace; created if it does not exist.")],
+    source: Annotated[str, Argument(help="Snapshot or any other tar; `-` is the standard input.")],
     store: Where = HOME,
-    prefix: Annotated[str, typer.Option(help="Mount that a plain tar replaces.")] = "/",
-    kind: Annotated[str | None, typer.Option(help="snapshot or tar; found out when left out.")] = None,
-    message: Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")] = "",
-    author: Annotated[str, typer.Option(help="Author of the revision.")] = "",
+    prefix: Annotated[str, Option(help="Mount that a plain tar replaces.")] = "/",
+    kind: Annotated[str | None, Option(help="snapshot or tar; found out when left out.")] = None,
+    message: Message = "",
+    author: Annotated[str, Option(help="Author of the revision.")] = "",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Make a revision of a snapshot tar or of any other tar."""
-    with reported(), watched(quiet) as progress:
+    with progress_bar(quiet) as progress:
         if source != "-" and not Path(source).expanduser().exists():
             raise RametError(
                 "not_found", f"there is no {source}", "give a tar that exists, or - for the standard input"
             )
         given = sys.stdin.buffer if source == "-" else str(Path(source).expanduser())
-        done = anywhere(store).import_archive(
+        done = any_store(store).import_archive(
             name, given, prefix=prefix, kind=kind, message=message, author=author, progress=progress
         )
-        say({**described(done.revision), "left_out": list(done.left_out)}, done.revision.name, as_json)
+        say({**revision_row(done.revision), "left_out": list(done.left_out)}, done.revision.name, as_json)
         for text in done.left_out:
             print(f"left out: {text}", file=sys.stderr)
-
-
-def verify(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> None:
-    """Read everything in the store, check every digest and reference, and say whom each damage affects."""
-    with reported():
-        with watched(quiet) as progress:
-            report = anywhere(store).verify(progress)
-        if as_json:
-            found = {"packs": report.packs, "objects": report.objects, "revisions": report.revisions}
-            damages = [damage.__dict__ for damage in report.damages]
-            print(json.dumps({"ok": report.ok, **found, "damages": damages}, default=str))
-        else:
-            counts = {"pack": report.packs, "object": report.objects, "revision": report.revisions}
-            print(", ".join(counted(number, what) for what, number in counts.items()) + (", all sound" * report.ok))
-            for damage in report.damages:
-                print(f"damaged: {damage}", file=sys.stderr)
-        if not report.ok:
-            raise typer.Exit(1)
-
-
-def repair(
-    store: Where = HOME,
-    drop: Annotated[bool, typer.Option("--drop", help="Forget what is lost: heads go back, tags go.")] = False,
-    quiet: Quiet = False,
-) -> None:
-    """Bring back what can be had from other copies and report what is lost."""
-    with reported():
-        with watched(quiet) as progress:
-            done = anywhere(store).repair(drop=drop, progress=progress)
-        indexes = counted(len(done.rebuilt), "index", "indexes")
-        print(f"{counted(done.salvaged, 'object')} salvaged, {indexes} made again, {len(done.moved)} set aside")
-        for name, head in done.heads.items():
-            print(f"{name} is now at {head or 'nothing'}")
-        for name in done.tags:
-            print(f"tag {name} is gone")
-        for damage in done.lost:
-            print(f"lost: {damage}", file=sys.stderr)
-        if not done.ok:
-            raise typer.Exit(1)

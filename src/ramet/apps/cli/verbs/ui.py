@@ -14,10 +14,11 @@ from urllib import error as url_error
 from urllib import request as url_request
 from urllib.parse import quote, quote_from_bytes
 
-import typer
-
-from ramet.apps.cli.listen_port import listening
-from ramet.apps.cli.options import HOME, ConfigFile, Where, address, chosen, configured, known_names, opened, reported
+from ramet.apps.cli.addresses import address
+from ramet.apps.cli.listen_port import listen
+from ramet.apps.cli.options import ConfigFile, Where, known_names
+from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.stores import HOME, config_of, local_store, store_for
 from ramet.core.errors import RametError
 from ramet.core.paths import encode
 
@@ -29,38 +30,31 @@ IDLE: Final = 20.0
 def ui(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="What to begin with: NAME, NAME@REVISION, NAME@REVISION:/path.",
-            autocompletion=known_names,
-        ),
+        Argument(help="What to begin with: NAME, NAME@REVISION, NAME@REVISION:/path.", complete=known_names),
     ] = None,
     store: Where = HOME,
-    url: Annotated[
-        str | None, typer.Option(help="A server that runs with --ui, instead of one for this store.")
-    ] = None,
+    url: Annotated[str | None, Option(help="A server that runs with --ui, instead of one for this store.")] = None,
     token_file: Annotated[
-        str | None, typer.Option(help="File with the token of --url. Default: $RAMET_TOKEN, then STORE/server-token.")
+        str | None, Option(help="File with the token of --url. Default: $RAMET_TOKEN, then STORE/server-token.")
     ] = None,
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 is any that is free.")] = 0,
-    browser: Annotated[bool, typer.Option(help="Open a browser; never done without a display.")] = True,
+    port: Annotated[int, Option(help="Port on 127.0.0.1; 0 is any that is free.")] = 0,
+    browser: Annotated[bool, Option(help="Open a browser; never done without a display.")] = True,
     config: ConfigFile = None,
 ) -> None:
     """Look at workspaces in a browser: history, files, differences, who wrote what, and a terminal.
 
     The link that is printed lets one browser in, once, within ten minutes. Nothing listens but 127.0.0.1.
     """
-    with reported():
-        place = place_of(name)
-        if url is None and store.startswith(("http://", "https://")):
-            url = store
-        if url is not None:
-            token = token_of(token_file, HOME if "://" in store else store)
-            shown(asked(url.rstrip("/"), token, place), browser)
-            return
-        if store.startswith("unix:"):
-            raise RametError("unsupported", "a browser cannot use a unix socket", "serve with a port, and give --url")
-        _serve(store, place, name, port, browser, config)
+    place = place_of(name)
+    if url is None and store.startswith(("http://", "https://")):
+        url = store
+    if url is not None:
+        token = token_of(token_file, HOME if "://" in store else store)
+        show_link(request_link(url.rstrip("/"), token, place), browser)
+        return
+    if store.startswith("unix:"):
+        raise RametError("unsupported", "a browser cannot use a unix socket", "serve with a port, and give --url")
+    _serve(store, place, name, port, browser, config)
 
 
 def place_of(name: str | None) -> str:
@@ -77,25 +71,25 @@ def _serve(store: str, place: str, name: str | None, port: int, browser: bool, c
     from ramet.apps.server.settings import ServerSettings
     from ramet.apps.ui.pages import Pages
 
-    described = configured(config)
-    served = opened(store if described is None else chosen(store, described))
+    described = config_of(config)
+    served = local_store(store if described is None else store_for(store, described))
     wanted = None if name is None else address(name).name
     if wanted is not None and wanted not in served and (described is None or described.name != wanted):
         raise RametError("workspace_not_found", f"no workspace {wanted!r}", "see `ramet ls`, or create it")
     token = secrets.token_urlsafe(32)  # of this run alone: when it ends, whatever has it can do nothing
     pages = Pages(token)
-    at = listening("127.0.0.1", port)
+    at = listen("127.0.0.1", port)
     origin = f"http://127.0.0.1:{at.getsockname()[1]}"
 
     def link() -> str:
         return pages.link(origin, place)
 
-    shown(link(), browser)
+    show_link(link(), browser)
     told = "Ctrl-C ends it."
     if sys.stdin.isatty():
         threading.Thread(target=_more_links, args=(link,), daemon=True).start()
         told = "Enter prints a new link, Ctrl-C ends it."
-    typer.echo(f"It opens once. {told}", err=True)
+    print(f"It opens once. {told}", file=sys.stderr)
     configs = {} if described is None else {described.name or "*": described}
     settings = ServerSettings(token=token, configs=configs, idle=IDLE, tune_gc=True)
     serve(served, settings=settings, mounts={UI: pages}, listening=at)
@@ -119,7 +113,7 @@ def token_of(file: str | None, store: str) -> str:
     return read_token(place)
 
 
-def asked(url: str, token: str, place: str) -> str:
+def request_link(url: str, token: str, place: str) -> str:
     """A link from a server that runs."""
     headers = {"Authorization": f"Bearer {token}"}
     try:
@@ -141,7 +135,7 @@ def asked(url: str, token: str, place: str) -> str:
     return f"{url}/ui/#/{place}?link={code}"
 
 
-def shown(link: str, browser: bool) -> None:
+def show_link(link: str, browser: bool) -> None:
     print(link, flush=True)
     if browser and _has_display():
         import webbrowser

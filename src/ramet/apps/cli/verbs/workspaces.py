@@ -3,146 +3,110 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
-import typer
-
-from ramet.apps.cli import quick as glancing
-from ramet.apps.cli.options import (
-    HOME,
-    AsJson,
-    ConfigFile,
-    Name,
-    Quiet,
-    Where,
-    anywhere,
-    described,
-    known_names,
-    reported,
-    say,
-    show,
-    split,
-)
-from ramet.apps.cli.verbs.exec import Line, run
+from ramet.apps.cli.addresses import split_name
+from ramet.apps.cli.options import AsJson, Message, Name, Where
+from ramet.apps.cli.output import revision_row, say, show
+from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
+
+KEYS: Final = ("revision", "id", "time", "message", "phase", "lineage", "resumable", "content", "parents")
+"""What is told of a head; nothing of a workspace that has none yet."""
 
 
 def create(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Create an empty workspace."""
-    with reported():
-        anywhere(store).create(name)
-        say({"workspace": name}, name, as_json)
+    any_store(store).create(name)
+    say({"workspace": name}, name, as_json)
 
 
 def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
     """List the workspaces of the store."""
-    glancing.list_workspaces(store, as_json)
+    found = any_store(store)
+    rows = []
+    for name, head in found.heads().items():
+        rows.append({"workspace": name, **(dict.fromkeys(KEYS) if head is None else revision_row(head))})
+    if not rows and not as_json and sys.stdout.isatty():
+        print(f"no workspace in {store} yet; `ramet create NAME` makes one")
+        return
+    show(rows, ("workspace", "revision", "time", "message"), as_json)
 
 
 def rm(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Remove a workspace. Its revisions stay until they are collected."""
-    with reported():
-        anywhere(store).rm(name)
-        if as_json:
-            say({"removed": name}, "", True)
-
-
-def execute(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="Name of a workspace; may be left out when --config gives one.",
-            autocompletion=known_names,
-        ),
-    ],
-    command: Annotated[str | None, typer.Argument(metavar="COMMAND", help="Shell text, as after `bash -c`.")] = None,
-    store: Where = HOME,
-    timeout: Annotated[float | None, typer.Option(help="Seconds until it is ended with status 124.")] = None,
-    cwd: Annotated[str | None, typer.Option(help="Working directory for this command only.")] = None,
-    message: Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")] = "",
-    author: Annotated[str, typer.Option(help="Author of the revision.")] = "",
-    config: ConfigFile = None,
-    quiet: Quiet = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object when it has ended: output, status, what it touched.")
-    ] = False,
-) -> None:
-    """Run a command in a workspace and commit what it changed. Its exit status is passed through."""
-    line = Line(name, command, store, timeout, cwd, message, author, config, quiet, as_json)
-    raise typer.Exit(run(line))
+    any_store(store).rm(name)
+    if as_json:
+        say({"removed": name}, "", True)
 
 
 def fork(
     name: Name,
-    new_name: Annotated[str, typer.Argument(help="Name of the new workspace.")],
+    new_name: Annotated[str, Argument(help="Name of the new workspace.")],
     store: Where = HOME,
     as_json: AsJson = False,
 ) -> None:
     """Begin a workspace with a revision of another one; nothing is copied."""
-    with reported():
-        where, revision = split(name)
-        made = anywhere(store)[where].fork(revision, new_name)
-        say({"workspace": new_name, **described(made)}, made.name, as_json)
+    where, revision = split_name(name)
+    made = any_store(store)[where].fork(revision, new_name)
+    say({"workspace": new_name, **revision_row(made)}, made.name, as_json)
 
 
 def revert(
-    name: Annotated[str, typer.Argument(help="NAME@REVISION whose content becomes the new tip.")],
-    paths: Annotated[list[str] | None, typer.Argument(help="Only these paths.")] = None,
+    name: Annotated[str, Argument(help="NAME@REVISION whose content becomes the new tip.")],
+    paths: Annotated[list[str] | None, Argument(help="Only these paths.")] = None,
     store: Where = HOME,
-    message: Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")] = "",
+    message: Message = "",
     as_json: AsJson = False,
 ) -> None:
     """Make the content of a past revision the newest one, whole or by path. History stays."""
-    with reported():
-        where, revision = split(name)
-        if revision is None:
-            raise RametError("invalid_argument", "no revision was given", "write NAME@REVISION; `ramet log` lists them")
-        handle = anywhere(store)[where]
-        made = handle.revert(revision, message, paths)
-        if paths and handle.find(made.parents[0].hex()).content_manifest == made.content_manifest:
-            print(f"ramet: {', '.join(paths)} was so already, or is in neither revision", file=sys.stderr)
-        say(described(made), made.name, as_json)
+    where, revision = split_name(name)
+    if revision is None:
+        raise RametError("invalid_argument", "no revision was given", "write NAME@REVISION; `ramet log` lists them")
+    handle = any_store(store)[where]
+    made = handle.revert(revision, message, paths)
+    if paths and handle.find(made.parents[0].hex()).content_manifest == made.content_manifest:
+        print(f"ramet: {', '.join(paths)} was so already, or is in neither revision", file=sys.stderr)
+    say(revision_row(made), made.name, as_json)
 
 
 def merge(
     name: Name,
-    other: Annotated[str, typer.Argument(help="OTHER or OTHER@REVISION to bring in.")],
+    other: Annotated[str, Argument(help="OTHER or OTHER@REVISION to bring in.")],
     store: Where = HOME,
-    message: Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")] = "",
+    message: Message = "",
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Bring another workspace into this one. Conflicts are listed, change nothing, and give status 4."""
-    with reported():
-        result = anywhere(store)[split(name)[0]].merge(other, message)
-        if result.revision is not None:
-            say(described(result.revision), result.revision.name, as_json)
-            return
-        show([{"conflict": c.why, "path": c.path} for c in result.conflicts], ("conflict", "path"), as_json)
-        raise typer.Exit(4)
+    result = any_store(store)[split_name(name)[0]].merge(other, message)
+    if result.revision is not None:
+        say(revision_row(result.revision), result.revision.name, as_json)
+        return 0
+    show([{"conflict": c.why, "path": c.path} for c in result.conflicts], ("conflict", "path"), as_json)
+    return 4
 
 
 def tag(
-    name: Annotated[str, typer.Argument(help="NAME to list its tags, NAME@REVISION to name that revision.")],
-    tag: Annotated[str | None, typer.Argument(help="Name of the tag; lists when left out.")] = None,
+    name: Annotated[str, Argument(help="NAME to list its tags, NAME@REVISION to name that revision.")],
+    tag: Annotated[str | None, Argument(help="Name of the tag; lists when left out.")] = None,
     store: Where = HOME,
-    delete: Annotated[bool, typer.Option("--delete", "-d", help="Remove the tag.")] = False,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Move a tag that exists.")] = False,
-    message: Annotated[str, typer.Option("--message", "-m", help="What the tag is for.")] = "",
+    delete: Annotated[bool, Option("--delete", "-d", help="Remove the tag.")] = False,
+    force: Annotated[bool, Option("--force", "-f", help="Move a tag that exists.")] = False,
+    message: Annotated[str, Option("--message", "-m", help="What the tag is for.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Name a revision so that NAME@TAG finds it and it is kept; list or delete such names."""
-    with reported():
-        where, revision = split(name)
-        handle = anywhere(store)[where]
-        if tag is None:
-            rows = [
-                {"tag": t.name, "revision": handle.find(t.name).name, "id": t.target.hex(), "message": t.message}
-                for t in handle.tags()
-            ]
-            show(rows, ("tag", "revision", "id", "message"), as_json, empty=f"{where} has no tag")
-        elif delete:
-            handle.untag(tag)
-        else:
-            made = handle.tag(tag, revision, message=message, force=force)
-            say({"tag": made.name, "id": made.target.hex()}, f"{where}@{made.name}", as_json)
+    where, revision = split_name(name)
+    handle = any_store(store)[where]
+    if tag is None:
+        rows = [
+            {"tag": t.name, "revision": handle.find(t.name).name, "id": t.target.hex(), "message": t.message}
+            for t in handle.tags()
+        ]
+        show(rows, ("tag", "revision", "id", "message"), as_json, empty=f"{where} has no tag")
+    elif delete:
+        handle.untag(tag)
+    else:
+        made = handle.tag(tag, revision, message=message, force=force)
+        say({"tag": made.name, "id": made.target.hex()}, f"{where}@{made.name}", as_json)

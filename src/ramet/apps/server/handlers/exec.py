@@ -13,28 +13,20 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from ramet.apps.server import models
-from ramet.apps.server.problems import Refused, internal, problem_of
-from ramet.apps.server.request import NDJSON, NO_STORE, Call, Reply, answer, decoded, encoded, too_large
+from ramet.apps.server.problems import Refusal, internal, problem_of
+from ramet.apps.server.request import NDJSON, NO_STORE, Call, Reply, answer, decode_json, encode_json, too_large
 from ramet.apps.server.serialize import exec_result, text_or_base64
 from ramet.apps.server.uploads import PIECE, spool
 from ramet.core.errors import RametError
 from ramet.core.limits import Limits
-from ramet.shell.interp.state.serialize import dump
 from ramet.store.crypto.codec import as_encrypted
+from ramet.workspace.changes import ChangeWatch
 from ramet.workspace.execution import Execution
 from ramet.workspace.result import IOResult
-from ramet.workspace.session import Session
-from ramet.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api
-    from ramet.apps.server.open_workspaces import Hosted
-
-CHANGING = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
-VOLATILE = (
-    "status", "pipe_status", "last_arg", "arguments", "unmourned", "background", "ended", "jobs", "hashed",
-    "random", "history", "history_times", "history_place",
-)  # fmt: skip
+    from ramet.apps.server.open_workspaces import OpenWorkspace
 
 
 @dataclass
@@ -64,33 +56,13 @@ class RunningJob:
         )  # fmt: skip
 
 
-class Watch:
-    """Whether a command changed something that a restart would have to know: files, or what its session remembers."""
-
-    def __init__(self, ws: Workspace, session: Session) -> None:
-        self._ws, self._session = ws, session
-        self._began = ws.settings.clock()
-        self._state = self._remembered()
-
-    def _remembered(self) -> dict[str, Any]:
-        state = dump(self._session.state)
-        for name in VOLATILE:
-            state.pop(name, None)
-        state["variables"] = {name: value for name, value in state["variables"].items() if name != "_"}
-        return state
-
-    def changed(self) -> bool:
-        operations = self._ws.history.since(self._began)
-        return any(op.verb in CHANGING and not op.error for op in operations) or self._state != self._remembered()
-
-
 Stdin = bytes | AsyncIterator[bytes] | None
 
 
 async def run(api: Api, call: Call) -> Reply:
     if call.scope["query_string"] and call.query(models.ExecQuery).stdin is not None:
         return await _followed(api, call)
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Exec)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Exec)
     return await _asked(api, call, asked, _stdin(asked))
 
 
@@ -100,16 +72,16 @@ async def _followed(api: Api, call: Call) -> Reply:
     Most clients read nothing before they have sent everything, so a command that began at once could wait for ever for
     somebody to take its output.
     """
-    store = api.hosting.store
+    store = api.workspaces.store
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(
             spool(sealed=store is not None and as_encrypted(store.repository.objects) is not None)
         )
-        asked = decoded(await _spooled(api, call, file), models.Exec)
+        asked = decode_json(await _spooled(api, call, file), models.Exec)
         if asked.stdin is not None or asked.stdin_base64 is not None:
             raise _twice()
         if asked.detach:
-            raise Refused(
+            raise Refusal(
                 "unsupported", "a detached command cannot read what follows", "write it to a file, and read that"
             )
         reply = await _asked(api, call, asked, _read(file))
@@ -149,7 +121,7 @@ async def _with(blocks: AsyncIterator[bytes], stack: contextlib.ExitStack) -> As
 async def _asked(api: Api, call: Call, asked: models.Exec, stdin: Stdin) -> Reply:
     if asked.revision is not None:
         return await _past(api, call, asked, asked.revision, stdin)
-    hosted = await api.hosting.enter(call.parts[0])
+    hosted = await api.workspaces.enter(call.parts[0])
     handed_over = False
     try:
         if asked.detach:
@@ -171,11 +143,11 @@ async def _asked(api: Api, call: Call, asked: models.Exec, stdin: Stdin) -> Repl
 async def _past(api: Api, call: Call, asked: models.Exec, revision: str, stdin: Stdin) -> Reply:
     """A command on a revision: it has a workspace of its own while it runs."""
     if asked.detach:
-        raise Refused(
+        raise Refusal(
             "unsupported", "a command on a revision cannot be detached", "fork the revision, and run it there"
         )
     async with contextlib.AsyncExitStack() as stack:
-        hosted = await stack.enter_async_context(api.hosting.past(call.parts[0], revision))
+        hosted = await stack.enter_async_context(api.workspaces.past(call.parts[0], revision))
         execution = _execution(hosted, asked, stdin, buffered=not asked.stream)
         if asked.stream:
             blocks = _streamed(api, hosted, asked, execution)
@@ -198,30 +170,30 @@ def _stdin(asked: models.Exec) -> bytes | None:
     try:
         return base64.b64decode(asked.stdin_base64, validate=True)
     except binascii.Error:
-        raise Refused("invalid_argument", "stdin_base64 is not base64", "encode the bytes with base64") from None
+        raise Refusal("invalid_argument", "stdin_base64 is not base64", "encode the bytes with base64") from None
 
 
-def _twice() -> Refused:
-    return Refused("invalid_argument", "stdin is given twice", "give stdin, stdin_base64, or let it follow")
+def _twice() -> Refusal:
+    return Refusal("invalid_argument", "stdin is given twice", "give stdin, stdin_base64, or let it follow")
 
 
-def _execution(hosted: Hosted, asked: models.Exec, stdin: Stdin, *, buffered: bool = True) -> Execution:
+def _execution(hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin, *, buffered: bool = True) -> Execution:
     limits = hosted.ws.settings.limits
     if not buffered:
         limits = limits.with_(output_bytes=Limits().output_bytes)
     if "\0" in asked.command:
-        raise Refused("invalid_argument", "a command cannot hold a NUL character", "leave it out")
+        raise Refusal("invalid_argument", "a command cannot hold a NUL character", "leave it out")
     return hosted.ws.execute(
         asked.command, asked.session, stdin, asked.provision, asked.agent, cwd=asked.cwd, env=asked.env, limits=limits,
         timeout=None if asked.timeout_ms is None else asked.timeout_ms / 1000,
     )  # fmt: skip
 
 
-async def _finished(api: Api, hosted: Hosted, asked: models.Exec, execution: Execution) -> IOResult:
+async def _finished(api: Api, hosted: OpenWorkspace, asked: models.Exec, execution: Execution) -> IOResult:
     if not api.commits_before_answer(hosted) or asked.provision:
         result = await execution
     else:
-        watch = Watch(hosted.ws, hosted.ws.get_session(asked.session))
+        watch = ChangeWatch(hosted.ws, hosted.ws.get_session(asked.session))
         try:
             result = await execution
         finally:
@@ -232,25 +204,27 @@ async def _finished(api: Api, hosted: Hosted, asked: models.Exec, execution: Exe
     return result
 
 
-async def _durable(api: Api, hosted: Hosted, asked: models.Exec) -> None:
+async def _durable(api: Api, hosted: OpenWorkspace, asked: models.Exec) -> None:
     if api.commits_before_answer(hosted) and hosted.committer is not None:
         await hosted.committer.commit(asked.message or _subject(hosted, asked), author=asked.author)
 
 
-def _subject(hosted: Hosted, asked: models.Exec) -> str:
+def _subject(hosted: OpenWorkspace, asked: models.Exec) -> str:
     return hosted.ws.secrets.scrub_text(asked.command.strip().partition("\n")[0][:72])
 
 
-async def _streamed(api: Api, hosted: Hosted, asked: models.Exec, execution: Execution) -> AsyncGenerator[bytes, None]:
+async def _streamed(
+    api: Api, hosted: OpenWorkspace, asked: models.Exec, execution: Execution
+) -> AsyncGenerator[bytes, None]:
     forced = asked.encoding == "base64"
     try:
         watch = None
         if api.commits_before_answer(hosted):
-            watch = Watch(hosted.ws, hosted.ws.get_session(asked.session))
+            watch = ChangeWatch(hosted.ws, hosted.ws.get_session(asked.session))
         try:
             async for fd, data in execution:
                 (text,), encoding = text_or_base64(data, forced=forced)
-                yield encoded(models.Piece(fd, text, encoding)) + b"\n"  # type: ignore[arg-type]
+                yield encode_json(models.Piece(fd, text, encoding)) + b"\n"  # type: ignore[arg-type]
             assert execution.result is not None
             if watch is not None and watch.changed():
                 await _durable(api, hosted, asked)
@@ -258,7 +232,7 @@ async def _streamed(api: Api, hosted: Hosted, asked: models.Exec, execution: Exe
             api.events.add("exec", hosted.name, session=asked.session, exit_code=last.exit_code)
         except (RametError, OSError, ValueError, TypeError) as error:
             last = {"problem": problem_of(error) or internal()}
-        yield encoded(last) + b"\n"
+        yield encode_json(last) + b"\n"
     finally:
         hosted.leave()
 
@@ -266,7 +240,7 @@ async def _streamed(api: Api, hosted: Hosted, asked: models.Exec, execution: Exe
 # --------------------------------------------------------------------------------------------------------- jobs
 
 
-def _detached(api: Api, hosted: Hosted, asked: models.Exec, stdin: Stdin) -> Reply:
+def _detached(api: Api, hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin) -> Reply:
     bound = api.settings.bounds.jobs
     if len(hosted.jobs) >= bound:
         for old in [job for job in hosted.jobs.values() if job.ended_at is not None][: bound // 4 + 1]:
@@ -281,7 +255,7 @@ def _detached(api: Api, hosted: Hosted, asked: models.Exec, stdin: Stdin) -> Rep
     return answer(job.info(), 202)
 
 
-async def _job(api: Api, hosted: Hosted, asked: models.Exec, execution: Execution, job: RunningJob) -> None:
+async def _job(api: Api, hosted: OpenWorkspace, asked: models.Exec, execution: Execution, job: RunningJob) -> None:
     try:
         job.result = exec_result(await _finished(api, hosted, asked, execution), asked.encoding == "base64")
     except asyncio.CancelledError:
@@ -294,7 +268,7 @@ async def _job(api: Api, hosted: Hosted, asked: models.Exec, execution: Executio
         api.events.add("job", hosted.name, job=job.id, state=job.info().state)
 
 
-def _job_of(hosted: Hosted, name: str) -> RunningJob:
+def _job_of(hosted: OpenWorkspace, name: str) -> RunningJob:
     job: RunningJob | None = hosted.jobs.get(name)
     if job is None:
         raise RametError("not_found", f"no job {name!r}", "list the jobs of the workspace")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from ramet.apps.server import models
-from ramet.apps.server.problems import Refused
-from ramet.apps.server.request import Call, Reply, answer, decoded
+from ramet.apps.server.problems import Refusal
+from ramet.apps.server.request import Call, Reply, answer, decode_json
 from ramet.apps.server.serialize import etag_of, file_stat
 from ramet.core import ops
 from ramet.core.errors import RametError, fail
@@ -27,18 +27,18 @@ from ramet.workspace.session_fs import SessionFS
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api
-    from ramet.apps.server.open_workspaces import Hosted
+    from ramet.apps.server.open_workspaces import OpenWorkspace
 
 BYTES: Final = (b"content-type", b"application/octet-stream")
 RANGE: Final = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
 PIECE: Final = 1 << 18
 
 
-def _view(hosted: Hosted, session: str) -> SessionFS:
+def _view(hosted: OpenWorkspace, session: str) -> SessionFS:
     return hosted.ws.get_session(session).fs
 
 
-def _path(hosted: Hosted, text: str, session: str) -> Path:
+def _path(hosted: OpenWorkspace, text: str, session: str) -> Path:
     return parse(text, hosted.ws.get_session(session).cwd)
 
 
@@ -49,7 +49,7 @@ async def read(api: Api, call: Call) -> Reply:
     asked = call.query(models.ReadQuery)
     if asked.revision is not None:
         return await _read_revision(api, call, asked)
-    hosted = await api.hosting.enter(call.parts[0])
+    hosted = await api.workspaces.enter(call.parts[0])
     handed_over = False
     try:
         fs, path = _view(hosted, asked.session), _path(hosted, asked.path, asked.session)
@@ -64,7 +64,7 @@ async def read(api: Api, call: Call) -> Reply:
                 return Reply(status=304, headers=headers)
         wanted = call.header(b"if-match")
         if wanted is not None and not _matches(wanted, tag):
-            raise Refused("precondition_failed", f"{path} is not at that version", "read it again")
+            raise Refusal("precondition_failed", f"{path} is not at that version", "read it again")
         start, stop, status = _range(call, stat.size, tag)
         if stat.size is not None:
             headers.append((b"content-length", str(stop - start).encode()))
@@ -100,14 +100,16 @@ def _range(call: Call, size: int | None, tag: str | None) -> tuple[int, int, int
         if matched[2] and int(matched[2]) < start:
             return 0, size, 200
     if start >= stop:
-        raise Refused(
+        raise Refusal(
             "invalid_argument", f"the range lies beyond the {size} bytes of the file", "ask for less", status=416,
             headers={"content-range": f"bytes */{size}"},
         )  # fmt: skip
     return start, stop, 206
 
 
-async def _blocks(hosted: Hosted, fs: SessionFS, path: Path, stat: Stat, start: int, stop: int) -> AsyncIterator[bytes]:
+async def _blocks(
+    hosted: OpenWorkspace, fs: SessionFS, path: Path, stat: Stat, start: int, stop: int
+) -> AsyncIterator[bytes]:
     """Exactly the bytes that were promised; a file that became shorter meanwhile breaks the connection."""
     left = stop - start
     try:
@@ -123,7 +125,7 @@ async def _blocks(hosted: Hosted, fs: SessionFS, path: Path, stat: Stat, start: 
 
 
 async def _read_revision(api: Api, call: Call, asked: models.ReadQuery) -> Reply:
-    handle, repository = api.handle(call), api.hosting.need_store().repository
+    handle, repository = api.handle(call), api.workspaces.need_store().repository
 
     def found() -> tuple[LazyBlocks, str]:
         revision, path = handle().find(asked.revision), str(parse(asked.path))
@@ -133,7 +135,7 @@ async def _read_revision(api: Api, call: Call, asked: models.ReadQuery) -> Reply
         digest = hashlib.sha256(b"%d " % node.size + node.payload).hexdigest()[:32]
         return LazyBlocks(node.chunks, node.size, repository.packs), digest
 
-    content, digest = await api.hosting.blocking(found)
+    content, digest = await api.workspaces.blocking(found)
     tag = f'"{digest}"'  # the names of its chunks: equal ones promise equal bytes
     headers = [BYTES, (b"accept-ranges", b"bytes"), (b"etag", tag.encode())]
     if _matches(call.header(b"if-none-match"), tag):
@@ -144,12 +146,12 @@ async def _read_revision(api: Api, call: Call, asked: models.ReadQuery) -> Reply
         headers.append((b"content-range", f"bytes {start}-{stop - 1}/{content.size}".encode()))
     if call.scope["method"] == "HEAD":
         return Reply(status=status, headers=headers)
-    return Reply(status=status, headers=headers, blocks=pulled(api, content.read(start, stop)))
+    return Reply(status=status, headers=headers, blocks=blocks_of(api, content.read(start, stop)))
 
 
-async def pulled(api: Api, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def blocks_of(api: Api, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Blocks of the store, fetched beside the event loop."""
-    while (piece := await api.hosting.blocking(next, pieces, None)) is not None:
+    while (piece := await api.workspaces.blocking(next, pieces, None)) is not None:
         yield piece
 
 
@@ -169,7 +171,7 @@ async def stat(api: Api, call: Call) -> Reply:
         return answer(_told(hosted, path, found, asked.revision))
 
 
-def _told(hosted: Hosted, path: Path, stat: Stat, revision: str | None) -> models.FileStat:
+def _told(hosted: OpenWorkspace, path: Path, stat: Stat, revision: str | None) -> models.FileStat:
     """What is known about a path; versions that only this request could use are not told."""
     found = file_stat(str(path), stat, hosted.nonce)
     return found if revision is None else replace(found, etag=None)
@@ -194,7 +196,7 @@ async def write(api: Api, call: Call) -> Reply:
         how = How.APPEND if asked.append else How.REPLACE
         if call.header(b"if-none-match") is not None:
             if call.header(b"if-none-match") != "*" or asked.append:
-                raise Refused("invalid_argument", "If-None-Match can only be * here", "leave append out")
+                raise Refusal("invalid_argument", "If-None-Match can only be * here", "leave append out")
             how = How.CREATE
         version = await _precondition(call, hosted, fs, path)
         if asked.parents:
@@ -204,7 +206,7 @@ async def write(api: Api, call: Call) -> Reply:
             await fs.write(path, blocks, how, if_version=version)
         except FileExistsError:
             if how is How.CREATE:
-                raise Refused("precondition_failed", f"{path} exists already", "leave If-None-Match out") from None
+                raise Refusal("precondition_failed", f"{path} exists already", "leave If-None-Match out") from None
             raise
         finally:
             await blocks.aclose()  # type: ignore[attr-defined]
@@ -214,7 +216,7 @@ async def write(api: Api, call: Call) -> Reply:
         return answer(file_stat(str(path), found, hosted.nonce), headers=[(b"etag", tag.encode())] if tag else [])
 
 
-async def _precondition(call: Call, hosted: Hosted, fs: SessionFS, path: Path) -> str | None:
+async def _precondition(call: Call, hosted: OpenWorkspace, fs: SessionFS, path: Path) -> str | None:
     """The version that a change needs to find, by If-Match; the write itself checks it again."""
     wanted = call.header(b"if-match")
     if wanted is None:
@@ -225,7 +227,7 @@ async def _precondition(call: Call, hosted: Hosted, fs: SessionFS, path: Path) -
         found = None
     tag = None if found is None else etag_of(found, hosted.nonce)
     if found is None or not _matches(wanted, tag):
-        raise Refused("precondition_failed", f"{path} is not at that version", "read it again and repeat")
+        raise Refusal("precondition_failed", f"{path} is not at that version", "read it again and repeat")
     return found.version
 
 
@@ -244,7 +246,7 @@ async def remove(api: Api, call: Call) -> Reply:
 
 async def set_attributes(api: Api, call: Call) -> Reply:
     asked = call.query(models.PathQuery)
-    given = decoded(await call.body(api.settings.bounds.json_bytes), models.SetAttributes)
+    given = decode_json(await call.body(api.settings.bounds.json_bytes), models.SetAttributes)
     async with api.using(call) as hosted:
         fs, path = _view(hosted, asked.session), _path(hosted, asked.path, asked.session)
         await fs.setattr(path, Attrs(given.mode, given.mtime_ns, given.size, atime_ns=given.atime_ns))
@@ -275,7 +277,7 @@ async def copy(api: Api, call: Call) -> Reply:
 
 
 async def _two(api: Api, call: Call, verb: str) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Move)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Move)
     async with api.using(call) as hosted:
         fs = _view(hosted, asked.session)
         source, target = _path(hosted, asked.source, asked.session), _path(hosted, asked.target, asked.session)
@@ -292,7 +294,7 @@ async def _two(api: Api, call: Call, verb: str) -> Reply:
 
 
 async def link(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Link)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Link)
     async with api.using(call) as hosted:
         fs, path = _view(hosted, asked.session), _path(hosted, asked.path, asked.session)
         if "\0" in asked.target:

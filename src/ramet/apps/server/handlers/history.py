@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 from ramet import __version__
 from ramet.apps.server import models
-from ramet.apps.server.request import NO_STORE, Call, Reply, answer, decoded
+from ramet.apps.server.request import NO_STORE, Call, Reply, answer, decode_json
 from ramet.apps.server.serialize import change, revision_info, session_info, workspace_info
 from ramet.apps.server.uploads import spool
 from ramet.core.errors import RametError
@@ -27,57 +27,57 @@ PIECE = 1 << 18
 
 
 async def health(api: Api, call: Call) -> Reply:
-    return answer(models.Health("stopping" if api.hosting.stopping.is_set() else "ok", __version__))
+    return answer(models.Health("stopping" if api.workspaces.stopping.is_set() else "ok", __version__))
 
 
 # ------------------------------------------------------------------------------------------------- workspaces
 
 
 async def workspaces(api: Api, call: Call) -> Reply:
-    hosting = api.hosting
+    workspaces = api.workspaces
 
     def stored() -> list[tuple[str, Revision | None, bool]]:
-        if hosting.store is None:
+        if workspaces.store is None:
             return []
-        repository = hosting.store.repository
-        names = [name for name in hosting.store.ls() if api.door.sees(call, name)]
+        repository = workspaces.store.repository
+        names = [name for name in workspaces.store.ls() if api.access.sees(call, name)]
         return [(name, repository.head(name), repository.refs.is_held(name)) for name in names]
 
-    told = await hosting.blocking(stored)
-    found = [workspace_info(name, hosting.find(name), head, held) for name, head, held in told]
-    found += [workspace_info(hosted.name, hosted, None) for hosted in hosting.memory()]
+    told = await workspaces.blocking(stored)
+    found = [workspace_info(name, workspaces.find(name), head, held) for name, head, held in told]
+    found += [workspace_info(hosted.name, hosted, None) for hosted in workspaces.memory()]
     return answer(models.WorkspaceNames(sorted(found, key=lambda info: info.name)))
 
 
 async def create(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.CreateWorkspace)
-    hosting = api.hosting
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.CreateWorkspace)
+    workspaces = api.workspaces
     if asked.kind == "memory":
-        hosted = await hosting.add_memory(asked.name)
+        hosted = await workspaces.add_memory(asked.name)
         info = workspace_info(asked.name, hosted, None)
     else:
-        if hosting.find(asked.name) is not None:
+        if workspaces.find(asked.name) is not None:
             raise RametError("workspace_exists", f"workspace {asked.name!r} exists already", "use it")
-        await hosting.blocking(hosting.need_store().create, asked.name)
+        await workspaces.blocking(workspaces.need_store().create, asked.name)
         info = workspace_info(asked.name, None, None)
     api.events.add("created", asked.name, kind=asked.kind)
     return answer(info, 201)
 
 
 async def show(api: Api, call: Call) -> Reply:
-    name, hosting = call.parts[0], api.hosting
-    hosted = hosting.find(name)
+    name, workspaces = call.parts[0], api.workspaces
+    hosted = workspaces.find(name)
     head, held = None, False
     if hosted is None or hosted.kind == "stored":
-        if hosting.store is None:
+        if workspaces.store is None:
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
-        head = await hosting.blocking(hosting.store.repository.head, name)
-        held = hosting.store.repository.refs.is_held(name)
+        head = await workspaces.blocking(workspaces.store.repository.head, name)
+        held = workspaces.store.repository.refs.is_held(name)
     return answer(workspace_info(name, hosted, head, held))
 
 
 async def remove(api: Api, call: Call) -> Reply:
-    await api.hosting.remove(call.parts[0])
+    await api.workspaces.remove(call.parts[0])
     api.events.add("removed", call.parts[0])
     return answer(models.Done())
 
@@ -89,7 +89,7 @@ async def sessions(api: Api, call: Call) -> Reply:
     asked = call.query(models.SessionsQuery)
     if asked.revision is not None:
         handle = api.handle(call)
-        saved = await api.hosting.blocking(lambda: handle().sessions(asked.revision))
+        saved = await api.workspaces.blocking(lambda: handle().sessions(asked.revision))
         found = [models.SessionInfo(one.session_id, one.cwd, dict(one.env), one.last_exit_code) for one in saved]
         return answer(models.Sessions(found))
     async with api.using(call) as hosted:
@@ -98,7 +98,7 @@ async def sessions(api: Api, call: Call) -> Reply:
 
 
 async def create_session(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.CreateSession)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.CreateSession)
     async with api.using(call) as hosted:
         bound = api.settings.bounds.sessions
         if len(hosted.ws.list_sessions()) >= bound:
@@ -145,21 +145,21 @@ async def log(api: Api, call: Call) -> Reply:
         gone = {one.id.hex(): [parent.hex() for parent in ref.expired_parents(one)] for one in late}
         return shown, len(found) > end, {name: parents for name, parents in gone.items() if parents}
 
-    shown, more, expired = await api.hosting.blocking(look)
+    shown, more, expired = await api.workspaces.blocking(look)
     return answer(models.Log([revision_info(revision) for revision in shown], more, expired))
 
 
 async def diff(api: Api, call: Call) -> Reply:
     asked = call.query(models.DiffQuery)
     handle = api.handle(call)
-    found = await api.hosting.blocking(lambda: handle().diff(asked.revision, asked.against))
+    found = await api.workspaces.blocking(lambda: handle().diff(asked.revision, asked.against))
     return answer(models.Diff([change(one) for one in found[asked.offset : asked.offset + asked.limit]], len(found)))
 
 
 async def blame(api: Api, call: Call) -> Reply:
     asked = call.query(models.BlameQuery)
     handle = api.handle(call)
-    found = await api.hosting.blocking(lambda: handle().blame(asked.path, asked.revision))
+    found = await api.workspaces.blocking(lambda: handle().blame(asked.path, asked.revision))
     lines = [
         models.BlameLine(
             one.number, one.revision.name, decode(one.text).removesuffix("\n"),
@@ -175,7 +175,7 @@ async def blame(api: Api, call: Call) -> Reply:
 
 
 async def commit(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Commit)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Commit)
     async with api.using(call) as hosted:
         if hosted.committer is None:
             raise RametError(
@@ -186,46 +186,46 @@ async def commit(api: Api, call: Call) -> Reply:
 
 
 async def fork(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Fork)
-    name, hosting = call.parts[0], api.hosting
-    hosted = hosting.find(name)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Fork)
+    name, workspaces = call.parts[0], api.workspaces
+    hosted = workspaces.find(name)
     if hosted is not None and hosted.kind == "memory":
         if asked.revision is not None:
             raise RametError("unsupported", "a workspace in memory has no revisions", "leave the revision out")
-        twin = await hosting.blocking(hosted.ws.copy)
-        made = await hosting.add_memory(asked.name, twin)
+        twin = await workspaces.blocking(hosted.ws.copy)
+        made = await workspaces.add_memory(asked.name, twin)
         return answer(workspace_info(asked.name, made, None), 201)
-    if hosting.find(asked.name) is not None:
+    if workspaces.find(asked.name) is not None:
         raise RametError("workspace_exists", f"workspace {asked.name!r} exists already", "take another name")
     if asked.revision is None and hosted is not None and hosted.committer is not None:
         async with api.using(call):
             await hosted.committer.commit()  # what the caller sees now is what it forks
     handle = api.handle(call)
-    done = await hosting.blocking(lambda: handle().fork(asked.revision, asked.name))
-    await api.door.forked(call, asked.name)
+    done = await workspaces.blocking(lambda: handle().fork(asked.revision, asked.name))
+    await api.access.forked(call, asked.name)
     api.events.add("forked", asked.name, source=name, revision=done.name)
     return answer(workspace_info(asked.name, None, done), 201)
 
 
 async def revert(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Revert)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Revert)
     handle = api.handle(call)
-    async with api.hosting.alone(call.parts[0]):
-        done = await api.hosting.blocking(lambda: handle().revert(asked.revision, asked.message, list(asked.paths)))
+    async with api.workspaces.alone(call.parts[0]):
+        done = await api.workspaces.blocking(lambda: handle().revert(asked.revision, asked.message, list(asked.paths)))
     api.events.add("reverted", call.parts[0], revision=done.name)
     return answer(revision_info(done))
 
 
 async def merge(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Merge)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Merge)
     handle = api.handle(call)
     other = asked.other.partition("@")[0]
-    await api.door.need(call, other)
-    theirs = api.hosting.find(other)
+    await api.access.need(call, other)
+    theirs = api.workspaces.find(other)
     if theirs is not None and theirs.committer is not None and other != call.parts[0]:
         await theirs.committer.commit()
-    async with api.hosting.alone(call.parts[0]):
-        done = await api.hosting.blocking(lambda: handle().merge(asked.other, asked.message))
+    async with api.workspaces.alone(call.parts[0]):
+        done = await api.workspaces.blocking(lambda: handle().merge(asked.other, asked.message))
     conflicts = [models.Conflict(one.path, one.why) for one in done.conflicts]
     if done.revision is not None:
         api.events.add("merged", call.parts[0], revision=done.revision.name)
@@ -235,14 +235,14 @@ async def merge(api: Api, call: Call) -> Reply:
 
 async def tags(api: Api, call: Call) -> Reply:
     handle = api.handle(call)
-    found = await api.hosting.blocking(lambda: handle().tags())
+    found = await api.workspaces.blocking(lambda: handle().tags())
     return answer(models.Tags([models.TagInfo(t.name, t.target.hex(), t.message, t.author, t.time) for t in found]))
 
 
 async def make_tag(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.MakeTag)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.MakeTag)
     handle, name = api.handle(call), call.parts[1]
-    made = await api.hosting.blocking(
+    made = await api.workspaces.blocking(
         lambda: handle().tag(name, asked.revision, message=asked.message, author=asked.author, force=asked.force)
     )
     api.events.add("tagged", call.parts[0], tag=name, revision=made.target.hex())
@@ -251,7 +251,7 @@ async def make_tag(api: Api, call: Call) -> Reply:
 
 async def untag(api: Api, call: Call) -> Reply:
     handle = api.handle(call)
-    await api.hosting.blocking(lambda: handle().untag(call.parts[1]))
+    await api.workspaces.blocking(lambda: handle().untag(call.parts[1]))
     return answer(models.Done())
 
 
@@ -262,7 +262,7 @@ async def download(api: Api, call: Call) -> Reply:
     """A tar as it is written: a thread writes into a pipe, the answer is what comes out."""
     asked = call.query(models.SnapshotQuery)
     name = call.parts[0]
-    hosted = api.hosting.find(name)
+    hosted = api.workspaces.find(name)
     if hosted is not None and hosted.kind == "memory":
         if asked.kind != "snapshot" or asked.revision is not None:
             raise RametError("unsupported", "a workspace in memory gives its snapshot only", "leave the rest out")
@@ -272,7 +272,7 @@ async def download(api: Api, call: Call) -> Reply:
         async with api.using(call):
             await hosted.committer.commit()
     handle = api.handle(call)
-    found = await api.hosting.blocking(lambda: handle().find(asked.revision))
+    found = await api.workspaces.blocking(lambda: handle().find(asked.revision))
 
     def write(sink: IO[bytes]) -> None:
         handle().export(sink, found.id.hex(), kind=asked.kind, compress=asked.compress)
@@ -299,18 +299,18 @@ async def _piped(api: Api, write: object) -> AsyncIterator[bytes]:
 
 async def upload(api: Api, call: Call) -> Reply:
     asked = call.query(models.UploadQuery)
-    name, hosting = call.parts[0], api.hosting
-    encrypted = as_encrypted(hosting.need_store().repository.objects) is not None
+    name, workspaces = call.parts[0], api.workspaces
+    encrypted = as_encrypted(workspaces.need_store().repository.objects) is not None
     with spool(sealed=encrypted) as file:
         async for block in call.blocks(api.settings.bounds.upload_bytes):
             await asyncio.to_thread(file.write, block) if len(block) > PIECE else file.write(block)
         file.seek(0)
-        hosted = hosting.find(name)
+        hosted = workspaces.find(name)
         if hosted is not None and hosted.kind == "memory":
             raise RametError("unsupported", "a workspace in memory cannot be replaced", "upload under another name")
-        async with hosting.alone(name):
-            done = await hosting.blocking(
-                hosting.need_store().import_archive, name, file, prefix=asked.prefix, kind=asked.kind,
+        async with workspaces.alone(name):
+            done = await workspaces.blocking(
+                workspaces.need_store().import_archive, name, file, prefix=asked.prefix, kind=asked.kind,
                 message=asked.message, author=asked.author,
             )  # fmt: skip
     api.events.add("imported", name, revision=done.revision.name)
@@ -328,5 +328,5 @@ async def events(api: Api, call: Call) -> Reply:
         if not last.isascii() or not last.isdigit() or len(last) > 18:
             raise RametError("invalid_argument", "Last-Event-ID is not a number", "send the id of the last event")
         since = int(last)
-    await api.door.may_follow(call, asked.workspace)
+    await api.access.may_follow(call, asked.workspace)
     return Reply(headers=[SSE, NO_STORE], blocks=api.events.stream(since, asked.workspace))

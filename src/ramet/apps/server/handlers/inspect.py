@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ramet.apps.server import models
 from ramet.apps.server import models_maintenance as care
 from ramet.apps.server.background import in_a_loop, long_work
-from ramet.apps.server.handlers.files import BYTES, pulled
-from ramet.apps.server.request import NDJSON, NO_STORE, Call, Reply, answer, decoded, encoded
+from ramet.apps.server.handlers.files import BYTES, blocks_of
+from ramet.apps.server.request import NDJSON, NO_STORE, Call, Reply, answer, decode_json, encode_json
 from ramet.apps.server.serialize import mount_info, revision_info
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 async def mounts(api: Api, call: Call) -> Reply:
-    asked, hosted = call.query(care.RevisionQuery), api.hosting.find(call.parts[0])
+    asked, hosted = call.query(care.RevisionQuery), api.workspaces.find(call.parts[0])
     if hosted is not None and asked.revision is None:
         return answer(care.MountList([_live(mount) for mount in hosted.ws.mounts(scratch=True)]))
     handle = api.handle(call)
-    found = await api.hosting.blocking(lambda: handle().mounts(asked.revision))
+    found = await api.workspaces.blocking(lambda: handle().mounts(asked.revision))
     return answer(care.MountList([mount_info(mount) for mount in found]))
 
 
@@ -50,7 +50,7 @@ def _live(mount: Mount) -> models.MountInfo:
 
 async def mount(api: Api, call: Call) -> Reply:
     """An empty mount whose content is in the store. What lives elsewhere is mounted by who runs the server."""
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.MakeMount)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.MakeMount)
     async with api.using(call) as hosted:
         hosted.ws.mount(asked.prefix, RAMResource(), asked.mode)
         if isinstance(hosted.ws, StoredWorkspace):
@@ -73,26 +73,26 @@ async def umount(api: Api, call: Call) -> Reply:
 
 
 async def history(api: Api, call: Call) -> Reply:
-    asked, hosted = call.query(care.HistoryQuery), api.hosting.find(call.parts[0])
+    asked, hosted = call.query(care.HistoryQuery), api.workspaces.find(call.parts[0])
     if hosted is not None and asked.revision is None:
         await hosted.ws.history.load_older()
         found = [one for one in hosted.ws.history if asked.session in (None, one.session_id)]
     else:
         handle = api.handle(call)
-        found = await api.hosting.blocking(lambda: handle().history(asked.revision, session=asked.session))
+        found = await api.workspaces.blocking(lambda: handle().history(asked.revision, session=asked.session))
     return answer(care.CommandHistory(found[-asked.last :], len(found)))
 
 
 async def ended_jobs(api: Api, call: Call) -> Reply:
-    asked, hosted = call.query(care.RevisionQuery), api.hosting.find(call.parts[0])
+    asked, hosted = call.query(care.RevisionQuery), api.workspaces.find(call.parts[0])
     if hosted is not None and asked.revision is None:
         return answer(care.EndedJobs([job_of(plain) for plain in finished_jobs(hosted.ws)]))
     handle = api.handle(call)
-    return answer(care.EndedJobs(await api.hosting.blocking(lambda: handle().jobs(asked.revision))))
+    return answer(care.EndedJobs(await api.workspaces.blocking(lambda: handle().jobs(asked.revision))))
 
 
 async def bisect(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Bisect)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.Bisect)
     if "\0" in asked.command:
         raise RametError("invalid_argument", "a command cannot hold a NUL character", "leave it out")
     handle = api.handle(call)
@@ -113,19 +113,19 @@ def _bisected(found: BisectResult) -> care.Bisected:
 
 async def git(api: Api, call: Call) -> Reply:
     """The whole history as `git fast-import` reads it; before its end a comment says what was written and left out."""
-    name, repository = call.parts[0], api.hosting.need_store().repository
-    handle, hosted = api.handle(call), api.hosting.find(name)
+    name, repository = call.parts[0], api.workspaces.need_store().repository
+    handle, hosted = api.handle(call), api.workspaces.find(name)
     if hosted is not None and hosted.committer is not None:
         await hosted.committer.commit()
-    await api.hosting.blocking(lambda: handle().find())
+    await api.workspaces.blocking(lambda: handle().find())
     done = GitExport(branch_name(name))
     pieces = _reported(fast_import(repository, name, done), done)
-    return Reply(headers=[BYTES, NO_STORE], blocks=pulled(api, pieces))
+    return Reply(headers=[BYTES, NO_STORE], blocks=blocks_of(api, pieces))
 
 
 def _reported(pieces: Iterator[bytes], done: GitExport) -> Iterator[bytes]:
     for piece in pieces:
-        yield (b"# ramet %s\n" % encoded(done) + piece) if piece == b"done\n" else piece
+        yield (b"# ramet %s\n" % encode_json(done) + piece) if piece == b"done\n" else piece
 
 
 # ----------------------------------------------------------------------------------------------------------- feed
@@ -133,16 +133,16 @@ def _reported(pieces: Iterator[bytes], done: GitExport) -> Iterator[bytes]:
 
 async def feed(api: Api, call: Call) -> Reply:
     asked = call.query(care.FeedQuery)
-    await api.door.may_follow(call, None)
+    await api.access.may_follow(call, None)
     Cursor.decode(asked.since)  # one that is none is refused before the answer begins
-    events = api.hosting.need_store().events(asked.since, follow=asked.follow)
+    events = api.workspaces.need_store().events(asked.since, follow=asked.follow)
     return Reply(headers=[NDJSON, NO_STORE], blocks=_told(api, events))
 
 
 async def _told(api: Api, events: Any) -> AsyncIterator[bytes]:
     try:
         while (event := await _next(api, events)) is not None:
-            yield encoded({"cursor": event.cursor, "envelope": event.envelope}) + b"\n"
+            yield encode_json({"cursor": event.cursor, "envelope": event.envelope}) + b"\n"
     finally:
         await events.aclose()
 
@@ -150,7 +150,7 @@ async def _told(api: Api, events: Any) -> AsyncIterator[bytes]:
 async def _next(api: Api, events: Any) -> Event | None:
     """The next event; None at the end, which the end of the server is as well."""
     coming = asyncio.ensure_future(anext(events, None))
-    stopping = asyncio.ensure_future(api.hosting.stopping.wait())
+    stopping = asyncio.ensure_future(api.workspaces.stopping.wait())
     try:
         await asyncio.wait({coming, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if coming.done():

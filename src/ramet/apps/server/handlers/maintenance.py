@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ramet.apps.server import models
 from ramet.apps.server import models_maintenance as care
 from ramet.apps.server.background import long_work
-from ramet.apps.server.problems import Refused
-from ramet.apps.server.request import Call, Reply, answer, decoded
+from ramet.apps.server.problems import Refusal
+from ramet.apps.server.request import Call, Reply, answer, decode_json
 from ramet.core.errors import RametError
 from ramet.store.refs.retention import Pin, Retention
 from ramet.workspace.stored.git_push import Push, Pushed
@@ -25,8 +25,8 @@ THE_STORE = ""
 
 
 async def gc(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Collect)
-    store = api.hosting.need_store()
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.Collect)
+    store = api.workspaces.need_store()
     return await long_work(
         api, call, lambda progress: store.gc(grace=asked.grace_seconds, dry=asked.dry, progress=progress),
         lambda done: done, stream=asked.stream,
@@ -35,17 +35,17 @@ async def gc(api: Api, call: Call) -> Reply:
 
 
 async def cost(api: Api, call: Call) -> Reply:
-    return await long_work(api, call, api.hosting.need_store().cost, lambda found: found, stream=False)
+    return await long_work(api, call, api.workspaces.need_store().cost, lambda found: found, stream=False)
 
 
 async def verify(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Check)
-    return await long_work(api, call, api.hosting.need_store().verify, lambda report: report, stream=asked.stream)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.Check)
+    return await long_work(api, call, api.workspaces.need_store().verify, lambda report: report, stream=asked.stream)
 
 
 async def repair(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Repair)
-    store = api.hosting.need_store()
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.Repair)
+    store = api.workspaces.need_store()
     return await long_work(
         api, call, lambda progress: store.repair(drop=asked.drop, progress=progress), lambda done: done,
         stream=asked.stream, after=lambda done: api.events.add("repaired", THE_STORE, lost=len(done.lost)),
@@ -64,8 +64,10 @@ async def store_retention(api: Api, call: Call) -> Reply:
 
 
 async def _kept(api: Api, name: str | None) -> Reply:
-    store = api.hosting.need_store()
-    return answer(await api.hosting.blocking(lambda: care.RetentionInfo(store.retention(name=name), store.said(name))))
+    store = api.workspaces.need_store()
+    return answer(
+        await api.workspaces.blocking(lambda: care.RetentionInfo(store.retention(name=name), store.said(name)))
+    )
 
 
 async def set_retention(api: Api, call: Call) -> Reply:
@@ -78,29 +80,29 @@ async def set_store_retention(api: Api, call: Call) -> Reply:
 
 async def _said(api: Api, call: Call, name: str | None) -> Reply:
     """What is said replaces what was said before, but for a hold."""
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Keeping)
-    store = api.hosting.need_store()
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.Keeping)
+    store = api.workspaces.need_store()
     policy = Retention(asked.keep_last, asked.keep_within, asked.min_age, "", asked.auto, asked.grace)
-    await api.hosting.blocking(lambda: store.retention(replace(policy, hold=store.said(name).hold), name))
+    await api.workspaces.blocking(lambda: store.retention(replace(policy, hold=store.said(name).hold), name))
     api.events.add("retention", name or THE_STORE)
     return await _kept(api, name)
 
 
 async def hold(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Hold)
-    await api.hosting.blocking(api.hosting.need_store().hold, call.parts[0], asked.why)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.Hold)
+    await api.workspaces.blocking(api.workspaces.need_store().hold, call.parts[0], asked.why)
     api.events.add("held", call.parts[0])
     return await retention(api, call)
 
 
 async def lift(api: Api, call: Call) -> Reply:
-    store, name = api.hosting.need_store(), call.parts[0]
+    store, name = api.workspaces.need_store(), call.parts[0]
 
     def act() -> None:
         store.said(name)  # a workspace that is not there has no hold to lift
         store.lift(name)
 
-    await api.hosting.blocking(act)
+    await api.workspaces.blocking(act)
     api.events.add("lifted", name)
     return await retention(api, call)
 
@@ -113,17 +115,17 @@ def _pin(pin: Pin) -> care.PinInfo:
 
 
 async def pins(api: Api, call: Call) -> Reply:
-    asked, store = call.query(care.PinsQuery), api.hosting.need_store()
-    found = await api.hosting.blocking(
-        lambda: [pin for pin in store.pins(asked.workspace) if api.door.sees(call, pin.workspace)]
+    asked, store = call.query(care.PinsQuery), api.workspaces.need_store()
+    found = await api.workspaces.blocking(
+        lambda: [pin for pin in store.pins(asked.workspace) if api.access.sees(call, pin.workspace)]
     )
     return answer(care.PinList([_pin(pin) for pin in found]))
 
 
 async def pin(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.MakePin)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.MakePin)
     handle = api.handle(call)
-    made = await api.hosting.blocking(
+    made = await api.workspaces.blocking(
         lambda: handle().pin(asked.revision, seconds=asked.seconds, why=asked.why)
     )  # fmt: skip
     api.events.add("pinned", call.parts[0], pin=made.token, revision=made.target.hex())
@@ -131,13 +133,13 @@ async def pin(api: Api, call: Call) -> Reply:
 
 
 async def unpin(api: Api, call: Call) -> Reply:
-    store, token = api.hosting.need_store(), call.parts[0]
-    found = await api.hosting.blocking(lambda: [pin for pin in store.repository.pins.all() if pin.token == token])
+    store, token = api.workspaces.need_store(), call.parts[0]
+    found = await api.workspaces.blocking(lambda: [pin for pin in store.repository.pins.all() if pin.token == token])
     if not found:
         raise RametError("not_found", f"no pin {token!r}", "list them")
-    if not api.door.is_administrator(call):
-        await api.door.need(call, found[0].workspace, "readwrite")
-    await api.hosting.blocking(store.unpin, token)
+    if not api.access.is_administrator(call):
+        await api.access.need(call, found[0].workspace, "readwrite")
+    await api.workspaces.blocking(store.unpin, token)
     api.events.add("unpinned", found[0].workspace, pin=token)
     return answer(models.Done())
 
@@ -147,52 +149,52 @@ async def unpin(api: Api, call: Call) -> Reply:
 
 async def grants(api: Api, call: Call) -> Reply:
     handle = api.handle(call)
-    return answer(care.GrantList(dict(await api.hosting.blocking(lambda: handle().grants()))))
+    return answer(care.GrantList(dict(await api.workspaces.blocking(lambda: handle().grants()))))
 
 
 async def grant(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.MakeGrant)
-    await api.door.grant(call, call.parts[0], call.parts[1], asked.access)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.MakeGrant)
+    await api.access.grant(call, call.parts[0], call.parts[1], asked.access)
     api.events.add("granted", call.parts[0], principal=call.parts[1], access=asked.access)
     return await _granted(api, call)
 
 
 async def revoke(api: Api, call: Call) -> Reply:
-    await api.door.grant(call, call.parts[0], call.parts[1], None)
+    await api.access.grant(call, call.parts[0], call.parts[1], None)
     api.events.add("revoked", call.parts[0], principal=call.parts[1])
     return await _granted(api, call)
 
 
 async def _granted(api: Api, call: Call) -> Reply:
     """The grants as they are now, also for who has just lost theirs."""
-    repository = api.hosting.need_store().repository
-    return answer(care.GrantList(dict(await api.hosting.blocking(repository.grants.of, call.parts[0]))))
+    repository = api.workspaces.need_store().repository
+    return answer(care.GrantList(dict(await api.workspaces.blocking(repository.grants.of, call.parts[0]))))
 
 
 # ----------------------------------------------------------------------------------------------------------- keys
 
 
 async def keys(api: Api, call: Call) -> Reply:
-    found = api.hosting.need_store().keys
-    return answer(await api.hosting.blocking(lambda: care.KeyRings(found.wrapped_by, found.show())))
+    found = api.workspaces.need_store().keys
+    return answer(await api.workspaces.blocking(lambda: care.KeyRings(found.wrapped_by, found.show())))
 
 
 async def rotate(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.RotateKeys)
-    done = await api.hosting.blocking(api.hosting.need_store().keys.rotate, asked.to, asked.old)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.RotateKeys)
+    done = await api.workspaces.blocking(api.workspaces.need_store().keys.rotate, asked.to, asked.old)
     api.events.add("rotated", THE_STORE)
     return answer(care.Rotated(done))
 
 
 async def shred(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Shred)
-    name, hosting = call.parts[0], api.hosting
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.Shred)
+    name, workspaces = call.parts[0], api.workspaces
     if asked.confirm != name:
-        raise Refused("invalid_argument", f"shredding {name!r} cannot be undone", "say its name in `confirm`")
-    found = hosting.need_store().keys
-    await hosting.blocking(lambda: found.wrapped_by)  # a store without keys says so before anything is closed
-    async with hosting.alone(name):
-        done = await hosting.blocking(found.shred, name)
+        raise Refusal("invalid_argument", f"shredding {name!r} cannot be undone", "say its name in `confirm`")
+    found = workspaces.need_store().keys
+    await workspaces.blocking(lambda: found.wrapped_by)  # a store without keys says so before anything is closed
+    async with workspaces.alone(name):
+        done = await workspaces.blocking(found.shred, name)
     api.events.add("shredded", name, destroyed=done.destroyed)
     return answer(done)
 
@@ -206,18 +208,18 @@ def allowed_remote(api: Api, remote: str) -> None:
     if ".." not in remote and any(f"{remote}/".startswith(f"{place.rstrip('/')}/") for place in told):
         return
     where = f"it pushes to {', '.join(told)}" if told else "it pushes nowhere"
-    raise Refused(
+    raise Refusal(
         "permission_denied", f"this server does not push there: {where}", "start it with --push-to, or push yourself"
     )
 
 
 async def push(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.PushTo)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.PushTo)
     allowed_remote(api, asked.remote)
-    handle, hosted = api.handle(call), api.hosting.find(call.parts[0])
+    handle, hosted = api.handle(call), api.workspaces.find(call.parts[0])
     if asked.revision is None and hosted is not None and hosted.committer is not None:
         await hosted.committer.commit()
-    done = await api.hosting.blocking(
+    done = await api.workspaces.blocking(
         lambda: handle().push(
             asked.remote, asked.revision, branch=asked.branch, paths=asked.paths, token=asked.token,
             username=asked.username,
@@ -229,7 +231,7 @@ async def push(api: Api, call: Call) -> Reply:
 
 async def pushes(api: Api, call: Call) -> Reply:
     handle = api.handle(call)
-    return answer(care.PushList([_waiting(one) for one in await api.hosting.blocking(lambda: handle().pushes())]))
+    return answer(care.PushList([_waiting(one) for one in await api.workspaces.blocking(lambda: handle().pushes())]))
 
 
 def _waiting(push: Push) -> care.Waiting:
@@ -240,7 +242,7 @@ def _waiting(push: Push) -> care.Waiting:
 
 
 async def push_again(api: Api, call: Call) -> Reply:
-    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.PushAgain)
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.PushAgain)
     handle = api.handle(call)
 
     def act() -> care.PushedList:
@@ -251,8 +253,8 @@ async def push_again(api: Api, call: Call) -> Reply:
             try:
                 allowed_remote(api, one.remote)
                 done.append(ref.push_again(one, asked.secrets))
-            except (RametError, Refused) as error:
+            except (RametError, Refusal) as error:
                 failed.append(f"{one.branch}: {error.cause if isinstance(error, RametError) else error}")
         return care.PushedList(done, failed)
 
-    return answer(await api.hosting.blocking(act))
+    return answer(await api.workspaces.blocking(act))

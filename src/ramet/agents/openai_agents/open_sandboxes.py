@@ -12,7 +12,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ramet.agents.openai_agents.archive import Marker, Packed, Segment
+from ramet.agents.openai_agents.archive import Marker, PackedTree, Segment
 from ramet.agents.openai_agents.checkpoints import without
 from ramet.agents.openai_agents.mounts import native_resource
 from ramet.backends.local.disk import DiskResource
@@ -36,7 +36,7 @@ LINES = 5
 """Commands that the message of a revision names."""
 
 
-class Given(NamedTuple):
+class SessionSource(NamedTuple):
     """What a client has for its sessions: mounts for each of them, or one workspace in which all of them work."""
 
     mounts: Mapping[str, MountForm] = MappingProxyType({})
@@ -44,7 +44,7 @@ class Given(NamedTuple):
 
 
 @dataclass
-class Live:
+class OpenSandbox:
     """One sandbox: its workspace, and where in it the manifest's root is."""
 
     root: Path
@@ -110,7 +110,7 @@ class Live:
             await ops.remove_tree(fs, self.root / name)
         await _copy(found, ROOT, fs, self.root, set())
 
-    def keep_packed(self, key: tuple[bytes, ...] | None, skip: list[str], packed: Packed) -> None:
+    def keep_packed(self, key: tuple[bytes, ...] | None, skip: list[str], packed: PackedTree) -> None:
         fits = key is not None and len(packed.archive) <= MAX_PACKED
         self.packed = (key, packed.archive) if key is not None and fits else None
         self.segments = (skip, packed.segments) if fits else ([], {})
@@ -144,12 +144,12 @@ def _asked(command: str) -> str:
     return (words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else shlex.join(words)).strip()
 
 
-LIVE: dict[uuid.UUID, Live] = {}
+OPEN: dict[uuid.UUID, OpenSandbox] = {}
 
 
-async def open_live(session_id: uuid.UUID, manifest: Any, given: Given) -> Live:
+async def open_sandbox(session_id: uuid.UUID, manifest: Any, given: SessionSource) -> OpenSandbox:
     """The live workspace of this session, made now when there is none; one that was given gets a root."""
-    found = LIVE.get(session_id)
+    found = OPEN.get(session_id)
     if found is None:
         root = parse(manifest.root)
         mounts: dict[str, MountForm] = {**given.mounts}
@@ -161,14 +161,14 @@ async def open_live(session_id: uuid.UUID, manifest: Any, given: Given) -> Live:
                 mode = MountMode.READ if grant.read_only else MountMode.WRITE
                 mounts[grant.path] = (DiskResource(str(PurePath(source))), mode)
         if given.workspace is None:
-            found = Live(root, Workspace({**mounts, str(root): RAMResource()}))
+            found = OpenSandbox(root, Workspace({**mounts, str(root): RAMResource()}))
         else:
-            found = Live(root, given.workspace, f"sandbox-{session_id.hex[:12]}", owned=False)
+            found = OpenSandbox(root, given.workspace, f"sandbox-{session_id.hex[:12]}", owned=False)
             for prefix, mount in as_mounts(mounts).items():
                 if prefix not in given.workspace.fs.mounts:
                     given.workspace.mount(str(prefix), mount.resource, mount.mode)
             await ops.make_dirs(given.workspace.fs, root)
-        LIVE[session_id] = found
+        OPEN[session_id] = found
     return found
 
 
@@ -180,9 +180,9 @@ def same_on_the_machine(path: str) -> str | None:
     return path if path not in OWN and os.path.isdir(path) else None
 
 
-async def drop_live(session_id: uuid.UUID) -> None:
+async def drop_sandbox(session_id: uuid.UUID) -> None:
     """End the workspace of this session: its files are gone, unless somebody gave it one."""
-    found = LIVE.pop(session_id, None)
+    found = OPEN.pop(session_id, None)
     if found is not None and found.owned:
         await found.workspace.close()
 

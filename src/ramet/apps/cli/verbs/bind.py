@@ -1,0 +1,80 @@
+"""The verb that binds a real directory to a workspace while a program runs in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ramet.apps.cli.addresses import name_only
+from ramet.apps.cli.options import Message, Name, Quiet, Where
+from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.stores import HOME, local_store
+from ramet.core.errors import RametError
+
+if TYPE_CHECKING:
+    from ramet.workspace.stored.store import WorkspaceOpener
+
+
+def bind(
+    name: Name,
+    folder: Annotated[str, Argument(help="Directory, empty or not there yet, that becomes the workspace's.")],
+    program: Annotated[
+        list[str] | None,
+        Argument(help="What runs in it, behind `--`; your shell when left out."),
+    ] = None,
+    store: Where = HOME,
+    prefix: Annotated[str, Option(help="Mount to bind.")] = "/",
+    keep: Annotated[bool, Option("--keep", help="What is in the directory stays, and is the next revision.")] = False,
+    message: Message = "",
+    quiet: Quiet = False,
+) -> int:
+    """Bind a real directory to a workspace while a program runs in it, and commit what it leaves there.
+    The program is one of this machine, and nothing holds it inside the directory. Nobody else writes to the workspace
+    meanwhile. What a crash leaves in the directory is committed when the workspace is opened again. The status is the
+    program's.
+    """
+    from ramet.backends.local.disk import DiskResource
+
+    words = program or [os.environ.get("SHELL") or "/bin/sh"]
+    found, where, place = local_store(store), name_only(name), Path(folder).expanduser()
+    head = found[where].head
+    there = head is not None and any(one.prefix == prefix and one.tree is not None for one in head.mounts)
+    if there and not keep and place.is_dir() and any(place.iterdir()):
+        raise RametError(
+            "already_exists", f"{folder} is not empty",
+            "give an empty directory, or --keep to commit what is in it",
+        )  # fmt: skip
+    place.mkdir(parents=True, exist_ok=True)
+    given: Any = {prefix: DiskResource(str(place))}
+    opening = found.open(where, commit="never", **{"resources" if there and not keep else "mounts": given})
+    environ = {**os.environ, "RAMET_HOME": _absolute(store), "RAMET_WORKSPACE": where}
+    status, made = asyncio.run(_bound(opening, str(place), words, environ, message, quiet))
+    if not quiet:
+        print(made, file=sys.stderr)
+    return status
+
+
+def _absolute(store: str) -> str:
+    """The store as a program in another directory has to name it."""
+    return store if "://" in store else os.path.abspath(os.path.expanduser(store))
+
+
+async def _bound(
+    opening: WorkspaceOpener, folder: str, program: list[str], environ: dict[str, str], message: str, quiet: bool
+) -> tuple[int, str]:
+    async with opening as ws:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)  # it is for the program
+        try:
+            child = await asyncio.create_subprocess_exec(*program, cwd=folder, env=environ)
+        except OSError as error:
+            raise RametError("not_found", f"{program[0]}: {error.strerror}", "see whether it is installed") from None
+        status = await child.wait()
+        subject = message or ws.secrets.scrub_text(" ".join(program)[:72])
+        with progress_bar(quiet) as progress:
+            made = await ws.commit(subject, progress=progress)
+        return status if status >= 0 else 128 - status, made.name
