@@ -16,7 +16,8 @@ from ramet.store.objects.log import ObjectLog
 from ramet.store.objects.objects import MemoryObjects
 from ramet.store.refs import gc_log
 from ramet.store.refs.gc_log import GcState
-from ramet.store.refs.refs import COMPACT_AGE, COMPACT_ENTRIES, KEPT_ENTRIES, Refs
+from ramet.store.refs.leases import Leases
+from ramet.store.refs.refs import COMPACT_AGE, COMPACT_ENTRIES, KEPT_ENTRIES
 from ramet.store.repository import Repository
 
 HOUR = COMPACT_AGE + 1
@@ -121,7 +122,7 @@ def test_who_slept_while_its_number_was_used_and_removed_is_told() -> None:
     clock, place = Clock(), MemoryObjects()
     repository = Repository(place, clock=clock)
     repository.create("w")
-    slept = Refs(ObjectLog(place), clock)
+    slept = Leases(ObjectLog(place), clock)
     held = slept.acquire("w", "slept")
     clock.now += HOUR
     busier = repository.refs.acquire("w", "other")
@@ -134,7 +135,7 @@ def test_who_slept_while_its_number_was_used_and_removed_is_told() -> None:
         slept.move("w", held, head=None, kind="commit")
     assert caught.value.code == "lease_lost"
     assert f"refs/w/{held.number + 1:020d}" not in place._objects
-    fresh = Refs(ObjectLog(place), clock)
+    fresh = Leases(ObjectLog(place), clock)
     with pytest.raises(RametError):
         fresh.move("w", held, head=None, kind="commit")
     assert repository.refs.renew("w", busier).number == busier.number + 1
@@ -151,7 +152,7 @@ def test_death_at_every_write_of_the_joining() -> None:
             continue
         dying = Dying(dict(place._objects), number)
         try:
-            Refs(ObjectLog(dying), clock).compact("w")
+            Leases(ObjectLog(dying), clock).compact("w")
         except Killed:
             pass
         left = MemoryObjects()

@@ -25,7 +25,7 @@ from ramet.store.objects.log import ObjectLog
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects, prove_create
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
-from ramet.store.refs.refs import Refs, holder_is_gone, holder_name
+from ramet.store.refs.leases import Leases, holder_is_gone, holder_name
 from ramet.store.repository import Repository
 
 NAMES = st.binary(min_size=1, max_size=6).filter(lambda b: b"/" not in b and b"\0" not in b and b not in (b".", b".."))
@@ -229,7 +229,7 @@ class Clock:
 
 def test_a_lease_keeps_others_out_until_it_ends(objects: Objects) -> None:
     clock = Clock()
-    refs, others = Refs(ObjectLog(objects), clock), Refs(ObjectLog(objects), clock)
+    refs, others = Leases(ObjectLog(objects), clock), Leases(ObjectLog(objects), clock)
     refs.create("w", None)
     mine = refs.acquire("w", "far/1/2/a", ttl=60)
     with pytest.raises(RametError) as caught:
@@ -253,17 +253,17 @@ def test_a_lease_keeps_others_out_until_it_ends(objects: Objects) -> None:
 
 
 def test_a_dead_process_of_this_machine_is_taken_over_at_once(objects: Objects) -> None:
-    script = "from ramet.store.refs.refs import holder_name; print(holder_name())"
+    script = "from ramet.store.refs.leases import holder_name; print(holder_name())"
     dead = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
     assert holder_is_gone(dead) and not holder_is_gone(holder_name())
-    refs = Refs(ObjectLog(objects))
+    refs = Leases(ObjectLog(objects))
     refs.create("w", None)
     refs.acquire("w", dead, ttl=3600)
     refs.acquire("w", holder_name())
 
 
 def test_heads_move_only_from_where_they_were_seen(objects: Objects) -> None:
-    refs, others = Refs(ObjectLog(objects)), Refs(ObjectLog(objects))
+    refs, others = Leases(ObjectLog(objects)), Leases(ObjectLog(objects))
     refs.create("w", None)
     seen = refs.last("w")
     others.move("w", others.last("w"), head=None, kind="commit")
@@ -275,5 +275,5 @@ def test_heads_move_only_from_where_they_were_seen(objects: Objects) -> None:
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "x" * 200, "sp ace"])
 def test_names_that_cannot_be(objects: Objects, name: str) -> None:
     with pytest.raises(RametError) as caught:
-        Refs(ObjectLog(objects)).create(name, None)
+        Leases(ObjectLog(objects)).create(name, None)
     assert caught.value.code == "invalid_argument"

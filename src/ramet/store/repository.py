@@ -35,7 +35,8 @@ from ramet.store.packs.writer import PackWriter
 from ramet.store.refs import ancestry
 from ramet.store.refs.gc_log import CACHE_SECONDS, GcLog, GcState
 from ramet.store.refs.grants import Access, Grants
-from ramet.store.refs.refs import RefEntry, Refs, holder_name, not_found
+from ramet.store.refs.leases import Leases, holder_name
+from ramet.store.refs.refs import RefEntry, not_found
 from ramet.store.refs.resolve import expired_error, find_revision
 from ramet.store.refs.retention import Pin, Pins, Retention, RetentionPolicies
 from ramet.store.refs.tags import Tag, Tags
@@ -99,7 +100,7 @@ class Repository:
         self._scopes: dict[str, object] = {}
         self._bound: dict[str, Objects] = {}
         """In an encrypted store, the objects of commits in progress, by workspace."""
-        self.refs, self.tags = Refs(log("refs"), clock), Tags(log("tags"), clock)
+        self.refs, self.tags = Leases(log("refs"), clock), Tags(log("tags"), clock)
         self.gc_log, self.policies = GcLog(log("gc")), RetentionPolicies(log("policy"), clock)
         self.pins = Pins(self.objects, clock)
         self.grants = Grants(log("grants"), clock)

@@ -13,7 +13,7 @@ from tests.support.servers import S3Server
 from ramet import RametError, Store
 from ramet.store.objects.log import ObjectLog
 from ramet.store.objects.objects import MemoryObjects, Objects, ObstoreObjects, prove_create
-from ramet.store.refs.refs import Refs
+from ramet.store.refs.leases import Leases
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_ten_thousand_files_are_few_requests(objects: ObstoreObjects) -> None:
 
 
 def test_two_writers_cannot_both_move_a_head(objects: ObstoreObjects) -> None:
-    one, two = Refs(ObjectLog(objects)), Refs(ObjectLog(objects))
+    one, two = Leases(ObjectLog(objects)), Leases(ObjectLog(objects))
     one.create("w", None)
     seen = two.last("w")
     one.move("w", one.last("w"), head=None, kind="commit")

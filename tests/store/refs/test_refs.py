@@ -23,7 +23,7 @@ from ramet.store.model.ids import RevisionId
 from ramet.store.objects.log import Log, ObjectLog
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
 from ramet.store.objects.postgres_log import PostgresConnection, PostgresLog
-from ramet.store.refs.refs import CLOCK_SKEW, Refs
+from ramet.store.refs.leases import CLOCK_SKEW, Leases
 from ramet.store.refs.retention import Retention
 from ramet.store.refs.tags import Tags
 
@@ -82,8 +82,8 @@ def test_a_log_is_a_log(logs: Logs) -> None:
 
 
 def test_only_one_of_many_moves_a_head(logs: Logs) -> None:
-    Refs(logs("refs")).create("w", None)
-    writers = [Refs(logs("refs")) for _ in range(6)]
+    Leases(logs("refs")).create("w", None)
+    writers = [Leases(logs("refs")) for _ in range(6)]
     seen = [writer.last("w") for writer in writers]
     barrier, won, codes = threading.Barrier(6), [], []
 
@@ -100,12 +100,12 @@ def test_only_one_of_many_moves_a_head(logs: Logs) -> None:
     for thread in threads:
         thread.join()
     assert len(won) == 1 and codes == ["head_moved"] * 5
-    assert Refs(logs("refs")).last("w").head == won[0].head
+    assert Leases(logs("refs")).last("w").head == won[0].head
 
 
 def test_leases_expire_and_are_fenced(logs: Logs) -> None:
     now = [1000.0]
-    one, two = Refs(logs("refs"), lambda: now[0]), Refs(logs("refs"), lambda: now[0])
+    one, two = Leases(logs("refs"), lambda: now[0]), Leases(logs("refs"), lambda: now[0])
     one.create("w", None)
     mine = one.acquire("w", "elsewhere/1/2/a", ttl=60)
     assert refused(lambda: two.acquire("w", "elsewhere/3/4/b")) == "workspace_busy"
@@ -125,7 +125,7 @@ def test_leases_expire_and_are_fenced(logs: Logs) -> None:
 
 
 def test_names_that_cannot_be_are_not_looked_for(logs: Logs) -> None:
-    refs = Refs(logs("refs"))
+    refs = Leases(logs("refs"))
     for name in ("../w", "a/b", "", ".", "w\0", "x" * 200):
         assert refused(lambda name=name: refs.last(name)) == "workspace_not_found"  # type: ignore[misc]
         assert refused(lambda name=name: refs.create(name, None)) == "invalid_argument"  # type: ignore[misc]

@@ -26,7 +26,7 @@ from ramet.store.packs.repack import RepackWriters
 from ramet.store.packs.writer import PackWriter
 from ramet.store.refs.drafts import read_drafts
 from ramet.store.refs.gc_log import PACKS, REVISIONS, Condemnation, GcState
-from ramet.store.refs.refs import CLOCK_SKEW
+from ramet.store.refs.leases import CLOCK_SKEW
 from ramet.store.refs.retention import GRACE, KeepSet, keep_set
 
 if TYPE_CHECKING:

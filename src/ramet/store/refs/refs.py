@@ -14,9 +14,7 @@ number was not a compacted one.
 from __future__ import annotations
 
 import json
-import os
 import re
-import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -28,9 +26,6 @@ from ramet.store.model.ids import RevisionId
 from ramet.store.objects.log import Log, ObjectLog
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-LEASE_SECONDS: Final = 60.0
-CLOCK_SKEW: Final = 5.0
-"""Seconds by which clocks may differ: a lease of another machine expires this much later."""
 COMPACT_AGE: Final = 3600.0
 """Seconds before an entry may be compacted."""
 RECHECK_AFTER: Final = 900.0
@@ -83,28 +78,6 @@ def _decode(number: int, plain: dict[str, Any]) -> RefEntry:
     )
 
 
-def holder_name() -> str:
-    """Return the lease holder name of this process: host, pid, start time, a nonce."""
-    return f"{socket.gethostname()}/{os.getpid()}/{_start_time(os.getpid())}/{os.urandom(4).hex()}"
-
-
-def _start_time(pid: int) -> str:
-    """Return the start time of a process in kernel ticks, to detect a reused pid; empty when it has ended."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode()
-    except (OSError, IndexError):
-        return ""
-
-
-def holder_is_gone(holder: str) -> bool:
-    """Return whether the holder was a process of this machine that has ended."""
-    parts = holder.split("/")
-    if len(parts) != 4 or parts[0] != socket.gethostname() or not parts[2]:
-        return False
-    return _start_time(int(parts[1])) != parts[2]
-
-
 class Refs:
     """The logs of all workspaces of a store."""
 
@@ -137,11 +110,6 @@ class Refs:
         if entry.deleted:
             raise not_found(name)
         return entry
-
-    def is_held(self, name: str) -> bool:
-        """Return whether a writer holds the lease, by the last entry read, without a request."""
-        entry = self._last.get(name)
-        return entry is not None and entry.holder != "" and not self._is_dead(entry)
 
     def all_names(self) -> list[str]:
         """List all workspaces, including removed ones."""
@@ -275,64 +243,6 @@ class Refs:
         if not self._append(name, entry):
             raise RametError("head_moved", f"the head of {name!r} moved concurrently", "run repair again")
         return entry
-
-    # --------------------------------------------------------------------------------------------- leases
-
-    def acquire(self, name: str, holder: str, ttl: float = LEASE_SECONDS) -> RefEntry:
-        """Take the lease of a workspace; `workspace_busy` while another holder is alive."""
-        while True:
-            now = self.last(name)
-            if now.deleted:
-                raise not_found(name)
-            if now.holder and now.holder != holder and not self._is_dead(now):
-                left = now.expires - self._clock()
-                raise RametError(
-                    "workspace_busy", f"workspace {name!r} is held by {now.holder.split('/')[0]}",
-                    f"wait {max(left, 0):.0f} s, close the other writer, or open it read-only",
-                    {"holder": now.holder, "expires": now.expires},
-                )  # fmt: skip
-            entry = replace(
-                now, number=now.number + 1, fence=now.fence + 1, holder=holder, expires=self._clock() + ttl,
-                kind="lease", time=self._clock(),
-            )  # fmt: skip
-            if self._append(name, entry):
-                return entry
-
-    def _is_dead(self, entry: RefEntry) -> bool:
-        return self._clock() > entry.expires + CLOCK_SKEW or holder_is_gone(entry.holder)
-
-    def renew(self, name: str, mine: RefEntry, ttl: float = LEASE_SECONDS) -> RefEntry:
-        """Renew the lease; `lease_lost` when another writer took it."""
-        now = self.last(name)
-        if now.fence != mine.fence:
-            raise RametError("lease_lost", f"another writer took {name!r} over", "open the workspace again")
-        return self.move_lease(name, now, mine.holder, ttl)
-
-    def move_lease(self, name: str, now: RefEntry, holder: str, ttl: float) -> RefEntry:
-        entry = replace(
-            now, number=now.number + 1, holder=holder, expires=self._clock() + ttl, kind="renew", time=self._clock()
-        )
-        if self._append(name, entry):
-            return entry
-        raise RametError("lease_lost", f"another writer took {name!r} over", "open the workspace again")
-
-    def release(self, name: str, mine: RefEntry) -> None:
-        """Release the lease; a lost lease is ignored."""
-        now = self.last(name)
-        if now.fence == mine.fence and now.holder == mine.holder:
-            self._append(
-                name, replace(now, number=now.number + 1, holder="", expires=0.0, kind="release", time=self._clock())
-            )
-
-    def delete(self, name: str) -> None:
-        now = self.last(name)
-        if now.deleted:
-            raise not_found(name)
-        if now.holder and not self._is_dead(now):
-            raise RametError("workspace_busy", f"workspace {name!r} is in use", "close its writer first")
-        entry = replace(now, number=now.number + 1, fence=now.fence + 1, holder="", kind="delete", deleted=True)
-        if not self._append(name, entry):
-            raise RametError("head_moved", f"the head of {name!r} moved concurrently", "try again")
 
 
 def _is_informative(entry: RefEntry, following: RefEntry) -> bool:

@@ -23,7 +23,8 @@ from ramet.store.commit.secret_scan import parse_scan_mode
 from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
 from ramet.store.objects.objects import Objects
-from ramet.store.refs.refs import RefEntry, holder_name
+from ramet.store.refs.leases import holder_name
+from ramet.store.refs.refs import RefEntry
 from ramet.store.refs.retention import STORE, Pin, Retention
 from ramet.store.repository import Repository
 from ramet.store.verbs.key_admin import Keys

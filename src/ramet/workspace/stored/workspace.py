@@ -24,7 +24,8 @@ from ramet.store.commit.kernel_state import (
 )
 from ramet.store.model.ids import ChunkId
 from ramet.store.model.revisions import MemoryImage, Revision
-from ramet.store.refs.refs import LEASE_SECONDS, RefEntry
+from ramet.store.refs.leases import LEASE_SECONDS
+from ramet.store.refs.refs import RefEntry
 from ramet.store.repository import Repository
 from ramet.store.verbs.diff import DiffSummary
 from ramet.workspace.call import Call

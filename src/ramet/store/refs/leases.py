@@ -1,0 +1,107 @@
+"""Leases: take, renew, take over and release the right to write a workspace.
+
+- The lease is part of the last entry of the workspace's log, so taking it over is one compare-and-swap on that log.
+- A lease ends when it expires, or at once when its holder was a process of this machine that has ended.
+- Taking a lease raises the fence: a writer with an older fence fails its next append and overwrites nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import replace
+from typing import Final
+
+from ramet.core.errors import RametError
+from ramet.store.refs.refs import RefEntry, Refs, not_found
+
+LEASE_SECONDS: Final = 60.0
+CLOCK_SKEW: Final = 5.0
+"""Seconds by which clocks may differ: a lease of another machine expires this much later."""
+
+
+def holder_name() -> str:
+    """Return the lease holder name of this process: host, pid, start time, a nonce."""
+    return f"{socket.gethostname()}/{os.getpid()}/{_start_time(os.getpid())}/{os.urandom(4).hex()}"
+
+
+def _start_time(pid: int) -> str:
+    """Return the start time of a process in kernel ticks, to detect a reused pid; empty when it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return ""
+
+
+def holder_is_gone(holder: str) -> bool:
+    """Return whether the holder was a process of this machine that has ended."""
+    parts = holder.split("/")
+    if len(parts) != 4 or parts[0] != socket.gethostname() or not parts[2]:
+        return False
+    return _start_time(int(parts[1])) != parts[2]
+
+
+class Leases(Refs):
+    """The logs of all workspaces of a store, with the leases in them."""
+
+    def is_held(self, name: str) -> bool:
+        """Return whether a writer holds the lease, by the last entry read, without a request."""
+        entry = self._last.get(name)
+        return entry is not None and entry.holder != "" and not self._is_dead(entry)
+
+    def acquire(self, name: str, holder: str, ttl: float = LEASE_SECONDS) -> RefEntry:
+        """Take the lease of a workspace; `workspace_busy` while another holder is alive."""
+        while True:
+            now = self.last(name)
+            if now.deleted:
+                raise not_found(name)
+            if now.holder and now.holder != holder and not self._is_dead(now):
+                left = now.expires - self._clock()
+                raise RametError(
+                    "workspace_busy", f"workspace {name!r} is held by {now.holder.split('/')[0]}",
+                    f"wait {max(left, 0):.0f} s, close the other writer, or open it read-only",
+                    {"holder": now.holder, "expires": now.expires},
+                )  # fmt: skip
+            entry = replace(
+                now, number=now.number + 1, fence=now.fence + 1, holder=holder, expires=self._clock() + ttl,
+                kind="lease", time=self._clock(),
+            )  # fmt: skip
+            if self._append(name, entry):
+                return entry
+
+    def _is_dead(self, entry: RefEntry) -> bool:
+        return self._clock() > entry.expires + CLOCK_SKEW or holder_is_gone(entry.holder)
+
+    def renew(self, name: str, mine: RefEntry, ttl: float = LEASE_SECONDS) -> RefEntry:
+        """Renew the lease; `lease_lost` when another writer took it."""
+        now = self.last(name)
+        if now.fence != mine.fence:
+            raise RametError("lease_lost", f"another writer took {name!r} over", "open the workspace again")
+        return self.move_lease(name, now, mine.holder, ttl)
+
+    def move_lease(self, name: str, now: RefEntry, holder: str, ttl: float) -> RefEntry:
+        entry = replace(
+            now, number=now.number + 1, holder=holder, expires=self._clock() + ttl, kind="renew", time=self._clock()
+        )
+        if self._append(name, entry):
+            return entry
+        raise RametError("lease_lost", f"another writer took {name!r} over", "open the workspace again")
+
+    def release(self, name: str, mine: RefEntry) -> None:
+        """Release the lease; a lost lease is ignored."""
+        now = self.last(name)
+        if now.fence == mine.fence and now.holder == mine.holder:
+            self._append(
+                name, replace(now, number=now.number + 1, holder="", expires=0.0, kind="release", time=self._clock())
+            )
+
+    def delete(self, name: str) -> None:
+        now = self.last(name)
+        if now.deleted:
+            raise not_found(name)
+        if now.holder and not self._is_dead(now):
+            raise RametError("workspace_busy", f"workspace {name!r} is in use", "close its writer first")
+        entry = replace(now, number=now.number + 1, fence=now.fence + 1, holder="", kind="delete", deleted=True)
+        if not self._append(name, entry):
+            raise RametError("head_moved", f"the head of {name!r} moved concurrently", "try again")
