@@ -7,7 +7,7 @@ CONFORMANCE ?= ../shared/conformance/run.py
 # Many tests start `ramet` as a program: without bytecode that is kept, each start compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test test-fast test-typescript test-emulators test-agents check format bench docs site spec-record spec-confirm conformance clean
+.PHONY: help demo test test-fast test-plain test-typescript test-emulators test-agents check format bench docs site spec-record spec-confirm conformance clean
 
 help:
 	@echo "make demo          install and show the whole idea in a few seconds"
@@ -15,6 +15,7 @@ help:
 	@echo "make test-typescript  the TypeScript client: types, and tests against a real server (part of make test)"
 	@echo "make test-emulators  backends against emulators from npm (Azurite)"
 	@echo "make test-agents   adapters: older OpenAI Agents SDKs and the other frameworks, one environment each"
+	@echo "make test-plain    the spec tables without the shell's shortcuts"
 	@echo "make check         ruff, mypy --strict, import-linter"
 	@echo "make bench         ours beside the real tools and the installed peers"
 	@echo "make docs          regenerate the reference pages"
@@ -81,6 +82,10 @@ $(EMULATORS)/node_modules/.bin/azurite-blob: $(VENV)/.node
 
 test-emulators: $(STAMP) $(EMULATORS)/node_modules/.bin/azurite-blob
 	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/backends/objects/test_azure.py
+
+# The spec tables without the shortcuts of shell/interp/fast.
+test-plain: $(STAMP)
+	RAMET_PLAIN=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/spec
 
 test-fast: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -x
