@@ -140,7 +140,7 @@ def test_workspaces_share_it_and_do_not_show_where_it_is(url: str) -> None:
             async with Workspace({"/s3": bucket}, settings=settings) as ws:
                 assert Cap.LOCAL not in bucket.caps and (await ws.execute("cat /s3/f")).text == "shared\n"
         assert [bucket.reads for bucket in buckets] == [1, 0]
-        with pytest.raises(Exception, match="one shared cache"):
+        with pytest.raises(Exception, match="two shared caches"):
             Workspace(settings=Settings(cache_url=url, cache_dir="x"))
 
     asyncio.run(check())

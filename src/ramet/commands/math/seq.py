@@ -107,11 +107,8 @@ async def seq(proc: Proc, o: SeqOptions, operands: list[str]) -> int:
             started = True
             out.clear()
             await proc.budget.yield_turn()
-    if out:
-        await proc.emit((separator if started else b"") + separator.join(map(encode, out)))
-        started = True
-    if started:
-        await proc.emit(end)
+    if out or started:
+        await proc.emit((separator if started and out else b"") + separator.join(map(encode, out)) + end)
     return 0
 
 
@@ -134,10 +131,10 @@ async def _integers(
             data = "\n".join([str(n).zfill(width) for n in part] if width else map(str, part)).encode()
             if separator != b"\n":
                 data = data.replace(b"\n", separator)
-        await proc.emit(separator + data if at else data)
         at += len(part)
+        # The last newline goes with the last number: the reader of a pipe may get its turn between two writes.
+        await proc.emit(data + (separator if at < len(numbers) else b"\n"))
         await proc.budget.yield_turn()
-    await proc.emit(b"\n")
     return 0
 
 
