@@ -1,0 +1,1 @@
+"""Adapters: a workspace for agent frameworks. Each module needs its own extra."""

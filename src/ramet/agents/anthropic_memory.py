@@ -1,4 +1,4 @@
-"""Anthropic's memory tool on a workspace: what a model remembers is files, with a history, a diff and a way back.
+"""Anthropic's memory tool on a workspace: memories are versioned files.
 
 client.beta.messages.run_tools(..., tools=[RametAsyncMemoryTool(ws)])
 

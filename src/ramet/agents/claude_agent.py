@@ -1,4 +1,4 @@
-"""The tools of a workspace for the Claude Agent SDK, as a server inside of your process.
+"""Workspace tools for the Claude Agent SDK, as an in-process MCP server.
 
 options = ClaudeAgentOptions(mcp_servers={"ramet": workspace_server(ws)}, allowed_tools=tool_names(ws))
 """

@@ -1,4 +1,4 @@
-"""`RametSandbox`: a workspace of ours as the sandbox of a Deep Agent, called with or without `await`.
+"""`RametSandbox`: a workspace as the sandbox of a Deep Agent, sync or async.
 
     agent = create_deep_agent(backend=RametSandbox(store="~/.ramet", name="proj-x"))
 

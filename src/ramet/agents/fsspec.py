@@ -1,4 +1,4 @@
-"""`RametFileSystem`: a workspace, or any revision of a stored one, for everything that speaks fsspec.
+"""`RametFileSystem`: a workspace, or any revision of a stored one, for fsspec.
 
     pandas.read_csv("ramet://proj-x@v1/data/table.csv")        # a revision, read-only, fetched as it is needed
     RametFileSystem(workspace=ws).ls("/")                      # a live workspace, readable and writable

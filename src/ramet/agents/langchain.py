@@ -1,4 +1,4 @@
-"""The tools of a workspace as LangChain tools, called with or without `await` (not both: a workspace has one loop).
+"""Workspace tools for LangChain, sync or async (not both: a workspace has one event loop).
 
 agent = create_agent(model, tools=workspace_tools(ws))
 """

@@ -1,4 +1,4 @@
-"""Following the links of a path: where a file that is yet to be made would be."""
+"""Resolve the links of a path whose file may not exist yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`run_apart`: a command in a session of its own, so that calls of a framework run side by side and leave nothing."""
+"""`run_apart`: run a command in a fresh session, so that framework calls run concurrently."""
 
 from __future__ import annotations
 

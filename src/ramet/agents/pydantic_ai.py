@@ -1,4 +1,4 @@
-"""`RametWorkspaceBackend`: a workspace of ours as the environment that a Pydantic AI agent works in.
+"""`RametWorkspaceBackend`: a workspace as the environment of a Pydantic AI agent.
 
     agent = Agent(model, workspace=RametWorkspaceBackend(store="~/.ramet"))
 

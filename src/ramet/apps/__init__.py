@@ -1,1 +1,1 @@
-"""What people and programs touch: thin surfaces over the library, with no behaviour of their own."""
+"""Surfaces of the library: command line, HTTP server, client, MCP, web page. They add no behaviour."""

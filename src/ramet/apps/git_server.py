@@ -1,4 +1,4 @@
-"""The rendezvous server: git over HTTP behind a token, for attempts that push their branches. An ASGI application.
+"""The rendezvous server: git over HTTP behind a token, as an ASGI application.
 
 It wraps `git http-backend`. Nothing is answered before the token was compared (in constant time); a repository is made
 by the first push to its name; pushing is enabled only for requests that passed.

@@ -1,4 +1,4 @@
-"""What one surface can do, all can: the table of verbs and what each is called elsewhere. A test holds it to the code.
+"""The table of verbs and their names on every surface; a test compares it with the code.
 
 A verb that only makes sense on one's own machine is in `LOCAL` with the reason; so are calls that a client has not.
 """

@@ -1,4 +1,4 @@
-"""A workspace as a sandbox of the OpenAI Agents SDK; importing this package is what needs the SDK."""
+"""A workspace as a sandbox of the OpenAI Agents SDK. Importing this package needs the SDK."""
 
 from __future__ import annotations
 

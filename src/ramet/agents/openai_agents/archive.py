@@ -1,4 +1,4 @@
-"""A tree as the SDK's portable tar and back: members are relative to the workspace, and nothing leads out of it.
+"""The SDK's portable tar: write a tree to it and read it back, never outside the workspace.
 
 Reading an archive is two steps, so that a bad member is found before the first file is touched.
 """

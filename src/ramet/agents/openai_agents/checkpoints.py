@@ -1,4 +1,4 @@
-"""Workspaces of sandboxes as revisions of a store: written in O(changes), taken up again without copying.
+"""Checkpoints of sandbox workspaces as store revisions: written in O(changes), resumed without copying.
 
 A revision made here has one mount, `/`, and it is the sandbox's workspace; so runs of different backends can be
 compared. A store is opened once per process: what is known to be in it is remembered by the open store.

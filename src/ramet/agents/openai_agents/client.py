@@ -1,4 +1,4 @@
-"""`RametSandboxClient`: makes, resumes and deletes sandbox sessions; each has a workspace of its own."""
+"""`RametSandboxClient`: creates, resumes and deletes sandbox sessions, one workspace each."""
 
 from __future__ import annotations
 

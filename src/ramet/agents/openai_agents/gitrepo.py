@@ -1,4 +1,4 @@
-"""A repository of a manifest, fetched by the machine's git and copied in: only files reach the sandbox.
+"""Clone a manifest's git repository with the host's git and copy its files into the sandbox.
 
 Nothing of the person's configuration takes part, no hook runs, and nobody is asked for a password.
 """

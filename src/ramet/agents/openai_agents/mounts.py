@@ -1,4 +1,4 @@
-"""Cloud mounts of a manifest as mounts of ours: the service is spoken to from here, nothing is installed or started.
+"""Cloud mounts of a manifest as mounts of the workspace; nothing is installed or started.
 
 The key for a bucket stays in this process; no command of the sandbox can see it.
 """

@@ -1,4 +1,4 @@
-"""The workspaces alive in this process, by session: a resumed session finds its files here until it is deleted."""
+"""Open sandbox workspaces of this process by session, until they are deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a path leads once every link on it is followed; a file is only ever touched by the path found here."""
+"""Resolve every link of a path before its file is touched."""
 
 from __future__ import annotations
 

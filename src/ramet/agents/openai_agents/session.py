@@ -1,4 +1,4 @@
-"""`RametSandboxSession`: the SDK's session on a workspace; files are reached directly, commands run in our shell."""
+"""`RametSandboxSession`: the SDK's session on a workspace: direct file access, commands in the shell."""
 
 from __future__ import annotations
 

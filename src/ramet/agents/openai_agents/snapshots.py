@@ -1,4 +1,4 @@
-"""`RametSnapshot`: the workspace of any backend of the SDK as revisions of a store, to log, compare and fork."""
+"""`RametSnapshot`: sandbox snapshots of any SDK backend as store revisions: log, diff, fork."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that outlive one call: output as it appears, input while they run, and at most so many at a time."""
+"""Terminals: commands that outlive one call, with live output and input."""
 
 from __future__ import annotations
 

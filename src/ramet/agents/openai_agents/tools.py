@@ -1,4 +1,4 @@
-"""What a model is given beside the SDK's own tools: `edit`, for models without custom tools, and a list of mounts."""
+"""Model tools in addition to the SDK's: `edit`, and the list of mounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ramet` as a process: it begins and ends quickly. What a verb does is in `main`, which any program may call.
+"""The `ramet` process: fast start and exit around `main`, which any program may call.
 
 Rules that this file keeps:
 - While what a verb needs is imported, nobody looks for garbage: there is none, and what is imported stays. From the

@@ -1,4 +1,4 @@
-"""How errors are told, and which status each ends with. Imports nothing heavy: the quick way in uses it as well."""
+"""Print errors of the command line and choose the exit status. Imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A port to listen on, or a line that says why not: found out before anybody is told that something is served."""
+"""Open a port to listen on, or fail with the reason before anything is announced."""
 
 from __future__ import annotations
 

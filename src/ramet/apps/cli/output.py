@@ -1,4 +1,4 @@
-"""How verbs tell what they found: tables for people, JSON for programs. Imports nothing heavy."""
+"""Print results: tables for people, JSON for programs. Imports nothing heavy."""
 
 from __future__ import annotations
 

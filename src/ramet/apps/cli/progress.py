@@ -1,4 +1,4 @@
-"""`Bar`: how far long work is, on the terminal's error stream. Quick work shows nothing, and nothing stays behind."""
+"""`Bar`: progress of long work on stderr. Quick work shows nothing, and the bar is erased at the end."""
 
 from __future__ import annotations
 

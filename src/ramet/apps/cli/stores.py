@@ -1,4 +1,4 @@
-"""Stores that verbs work with: a directory, a bucket, or a server. Imports nothing heavy before one is opened."""
+"""Open the store of a verb: a directory, a bucket or a server. Imports nothing heavy before that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of all verbs: where each is, and what it does in one line. Nothing is imported before a verb is used."""
+"""The table of verbs: name, function and one-line summary. A verb is imported when it is used."""
 
 from __future__ import annotations
 

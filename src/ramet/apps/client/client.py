@@ -1,4 +1,4 @@
-"""`connect(url)`: workspaces of a server, with the names, the shape and the values of a local `Store`.
+"""`connect(url)`: the store behind a server, with the names and values of a local `Store`.
 
 store = ramet.connect("http://127.0.0.1:8750", token=...)        # or unix:/run/ramet.sock
 store.create("proj-x")

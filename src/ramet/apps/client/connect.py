@@ -1,4 +1,4 @@
-"""`connect`, apart from the client that it gives: to name it (`from ramet import *`) takes nothing that is optional."""
+"""`connect` without its optional dependencies, which are imported when it is called."""
 
 from __future__ import annotations
 

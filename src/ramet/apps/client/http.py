@@ -1,4 +1,4 @@
-"""How a client reaches a server: addresses, refusals as the errors that the local call would raise, streamed lines."""
+"""HTTP requests of the client: addresses, errors as the local call raises them, streamed lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`RemoteRef`: a workspace of a server without opening it, with the names and the values of `StoredWorkspaceRef`."""
+"""`RemoteRef`: a stored workspace of a server, with the names and values of `StoredWorkspaceRef`."""
 
 from __future__ import annotations
 

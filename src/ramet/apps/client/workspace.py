@@ -1,4 +1,4 @@
-"""`RemoteWorkspace`: an open workspace of a server: the calls of a local one, each of them a request."""
+"""`RemoteWorkspace`: an open workspace of a server; every call is a request."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The MCP server: a workspace for models, over stdio or streamable HTTP, made from the one table of tools."""
+"""The MCP server: a workspace for models, over stdio or streamable HTTP."""

@@ -1,4 +1,4 @@
-"""The tools on a workspace of a server: the same table over the client, each file operation a request."""
+"""MCP tools on a workspace of a server: every file operation is a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mcp_server` makes the server for one workspace; `run_stdio` and `run_http` open it and serve until told to stop."""
+"""`mcp_server` builds the MCP server of a workspace; `run_stdio` and `run_http` run it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The HTTP server: workspaces of a store, and workspaces in memory, for programs on this machine or elsewhere."""
+"""The HTTP server: stored workspaces and workspaces in memory."""

@@ -1,4 +1,4 @@
-"""Who may do what over HTTP: a server that knows principals checks the grants of the store for them.
+"""Authorization over HTTP: check the grants of the store for principals.
 
 The server itself is trusted by its store then. Without principals it asks the store in its own name.
 """

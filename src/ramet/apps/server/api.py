@@ -1,4 +1,4 @@
-"""`Api`: from a request to its handler, and from whatever happens to an answer. It knows no workspace's inside."""
+"""`Api`: route a request to its handler and turn the outcome into a response."""
 
 from __future__ import annotations
 

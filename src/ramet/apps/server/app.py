@@ -1,4 +1,4 @@
-"""`create_app` makes the ASGI application, `serve` runs it until it is told to stop."""
+"""`create_app` builds the ASGI application, `serve` runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate before everything: Host header, token, what one client may do. Without a token only health answers."""
+"""Authentication of requests: Host header, token, rate. Without a token only health answers."""
 
 from __future__ import annotations
 

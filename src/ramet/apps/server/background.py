@@ -1,4 +1,4 @@
-"""Long work for one request: in a thread beside everything else, told of as it goes, stopped when the client goes."""
+"""Long work of one request: runs in a thread, reports progress, stops when the client disconnects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens on a server, in order and numbered, kept as far back as a client may lag, and told to who listens."""
+"""Events of a server, numbered, kept for clients that reconnect."""
 
 from __future__ import annotations
 

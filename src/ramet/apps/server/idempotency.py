@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a request that is repeated gets the first answer and changes nothing more.
+"""`Idempotency-Key`: a repeated request gets the first response and changes nothing.
 
 Answers are remembered in memory, bounded in number and time, and beside the store for as long as the effect is: the
 answer of a request that changed a stored workspace is written there before it is sent, under a mark that the revision

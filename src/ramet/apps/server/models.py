@@ -1,4 +1,4 @@
-"""What travels over HTTP: one `Struct` per body, query and answer. The OpenAPI document is made from these types."""
+"""Request and response types of the HTTP API. The OpenAPI document is made from them."""
 
 from __future__ import annotations
 

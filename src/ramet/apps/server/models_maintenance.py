@@ -1,4 +1,4 @@
-"""What travels for the care of a store and for looking into workspaces. Reports travel as the values that they are."""
+"""Request and response types for maintenance and inspection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Hosting`: the workspaces that a server holds open, and when what they hold becomes durable.
+"""`OpenWorkspaces`: the workspaces that a server holds open, and when they are committed.
 
 Rules that this file keeps:
 - A stored workspace is opened by the first request for it; its lease is held until it is idle, removed or the server

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table of routes and the types of `models`."""
+"""The OpenAPI document, made from the routes and the types of `models`."""
 
 from __future__ import annotations
 

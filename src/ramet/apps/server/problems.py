@@ -1,4 +1,4 @@
-"""Refusals as problem JSON: which status every error has. No message here carries a secret or a path of the host."""
+"""Errors as problem JSON: the HTTP status of each code. No message has a secret or a host path."""
 
 from __future__ import annotations
 

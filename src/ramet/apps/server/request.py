@@ -1,4 +1,4 @@
-"""`Call` and `Reply`: a request and an answer as handlers see them, over bare ASGI because this is the hot path."""
+"""`Call` and `Reply`: request and response of a handler, on bare ASGI for speed."""
 
 from __future__ import annotations
 

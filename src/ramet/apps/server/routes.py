@@ -1,4 +1,4 @@
-"""The one table of routes: what is served and what the OpenAPI document says both come from here."""
+"""The table of routes, the source of the server and of the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Engine values as the types that travel."""
+"""Convert engine values to the types of the HTTP API."""
 
 from __future__ import annotations
 

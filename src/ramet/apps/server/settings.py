@@ -1,4 +1,4 @@
-"""Everything that can be set about a server, in one value."""
+"""`ServerSettings`: all settings of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A place for an upload until it is read: a file without a name, for an encrypted store unreadable for everybody else.
+"""Spool an upload in an unnamed file; for an encrypted store the file is encrypted.
 
 The key of such a file is made for it, is nowhere but in memory, and is gone with it.
 """

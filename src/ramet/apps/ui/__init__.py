@@ -1,1 +1,1 @@
-"""The page that shows people what is in a store: static files, and the one-time links that let a browser in."""
+"""The web page: static files, and the one-time links that sign a browser in."""

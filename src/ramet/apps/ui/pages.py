@@ -1,4 +1,4 @@
-"""`Pages`: the files of the page as an ASGI application, and the links that hand a browser its token.
+"""`Pages`: the files of the web page as an ASGI application, and its sign-in links.
 
 Rules that this file keeps:
 - What is served is a table that is read once: a path is a key of it, never a path of the host.

@@ -1,4 +1,4 @@
-"""The verb that binds a real directory to a workspace while a program runs in it."""
+"""`ramet bind`: bind a real directory to a workspace while a program runs in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs about configuration files: check one, show what it says and where that came from, begin one."""
+"""Verbs for configuration files: check, show, init."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole idea in a few seconds: mounts, a shell, branches, a store, a snapshot, all in a temporary directory."""
+"""`ramet demo`: mounts, shell, branches, store and snapshot in a temporary directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ramet doctor`: whether everything that Ramet needs is here and works, and what each absence costs.
+"""`ramet doctor`: check that everything Ramet needs is installed and works.
 
 A row is `ok`, `absent` (something cannot be done, and the row says what), `skipped` (nobody asked for it) or `bad`
 (something is broken, and the row says what to do). Only `bad` makes the status 1.

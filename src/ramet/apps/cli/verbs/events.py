@@ -1,4 +1,4 @@
-"""The verb that tells what happens to the workspaces of a store."""
+"""`ramet events`: print or deliver the change feed of a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs that look at history: what there is, what changed, who wrote it, where it broke."""
+"""Verbs for history: log, diff, show, blame, bisect."""
 
 from __future__ import annotations
 

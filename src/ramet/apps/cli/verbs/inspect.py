@@ -1,4 +1,4 @@
-"""Verbs that look into a workspace without changing it: what ran in it, its sessions, its jobs, its mounts."""
+"""Verbs that inspect a workspace: commands, sessions, jobs, mounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs about the keys of an encrypted store. A key is never an argument: a file, a variable or a KMS is named."""
+"""Verbs for the keys of an encrypted store. A key is named (file, variable, KMS), never an argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs about what is kept and for whom: collecting, costs, retention, holds, pins, grants."""
+"""Verbs for maintenance: verify, repair, gc, cost, retention, holds, pins, grants."""
 
 from __future__ import annotations
 

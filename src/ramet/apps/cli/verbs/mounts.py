@@ -1,4 +1,4 @@
-"""Verbs that add mounts to a workspace and take them out."""
+"""Verbs that add and remove mounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb that pushes revisions to git remotes, and tries again what could not be pushed."""
+"""`ramet push`: push revisions to git remotes, and retry failed pushes."""
 
 from __future__ import annotations
 

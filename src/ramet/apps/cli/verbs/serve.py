@@ -1,4 +1,4 @@
-"""Verbs that serve workspaces to other programs."""
+"""Verbs that serve workspaces: HTTP, MCP, git rendezvous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ramet shell`: a workspace as a terminal. Lines are read here; all else happens on the loop of a second thread.
+"""`ramet shell`: an interactive terminal; lines are read here, commands run on a second thread.
 
 So Ctrl-C, which only ever reaches the first thread, ends the command that runs there, or the line being typed, and
 never the shell.

@@ -1,4 +1,4 @@
-"""Verbs that carry revisions in and out, and that look after the store."""
+"""Verbs that move revisions in and out: checkout, snapshot, export, import."""
 
 from __future__ import annotations
 

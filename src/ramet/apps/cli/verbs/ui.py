@@ -1,4 +1,4 @@
-"""`ramet ui`: a page for people, on a server of its own or on one that runs. The token is never in what is printed."""
+"""`ramet ui`: open the web page, served here or by a running server. The token is never printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs that make, list, change and remove workspaces."""
+"""Verbs for workspaces: create, list, fork, revert, merge, tag, remove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running commands: buffered, streamed line by line, or detached as a job. A client that goes stops its command."""
+"""Run commands: buffered, streamed or detached. A disconnected client cancels its command."""
 
 from __future__ import annotations
 

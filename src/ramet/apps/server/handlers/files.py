@@ -1,4 +1,4 @@
-"""Files over HTTP: ranges, ETags, preconditions, streams both ways. All passes through a session's view.
+"""Files over HTTP: ranges, ETags, preconditions, streaming. All access goes through a session.
 
 Paths are query parameters: a URL path would be normalized by proxies and clients, and `..` must mean what it means.
 """

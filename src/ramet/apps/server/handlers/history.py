@@ -1,4 +1,4 @@
-"""Workspaces, sessions, history, snapshots and events over HTTP. What asks the store runs beside the event loop."""
+"""Workspaces, sessions, history, snapshots and events over HTTP. Store access runs in threads."""
 
 from __future__ import annotations
 

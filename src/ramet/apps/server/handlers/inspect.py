@@ -1,4 +1,4 @@
-"""Looking into workspaces over HTTP: mounts, commands that ran, jobs that ended, where it broke, the history as git.
+"""Inspect workspaces over HTTP: mounts, commands, jobs, bisect, git export.
 
 A workspace that is open is told as it is now; one that is not is read from its revision, and not opened for it.
 """

@@ -1,4 +1,4 @@
-"""The care of a store over HTTP: collecting, checking, what is kept for how long and for whom, keys, pushes.
+"""Store maintenance over HTTP: gc, verify, retention, grants, keys, pushes.
 
 What concerns the whole store is for the administrator; what concerns a workspace is for who may write it.
 """

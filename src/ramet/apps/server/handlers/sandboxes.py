@@ -1,4 +1,4 @@
-"""Sandboxes over HTTP: bound to a workspace, used by their own name like one, ended once with one revision.
+"""Sandboxes over HTTP: bound to a workspace, addressed like one, ended with one revision.
 
 Nothing that happens inside is committed before the end, whichever way it comes: `terminate`, lifetime, idleness, or the
 end of the server. Until then the workspace is the sandbox's alone.
