@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 Handler = Callable[["Api", Call], Awaitable[Reply]]
 Raw = Literal["bytes", "tar", "events", "lines"]
 
+_GROUPS: Final = {"maintenance": "care", "inspect": "inside"}
+"""Prefixes of operation ids, which clients rely on, where they differ from the module of the handler."""
+
 
 @dataclass(frozen=True)
 class Route:
@@ -63,7 +66,8 @@ class Route:
 
     @property
     def name(self) -> str:
-        return f"{self.handler.__module__.rpartition('.')[2].removeprefix('handle_')}_{self.handler.__name__}".lower()
+        module = self.handler.__module__.rpartition(".")[2]
+        return f"{_GROUPS.get(module, module)}_{self.handler.__name__}".lower()
 
 
 W: Final = "/v1/workspaces/{name}"
