@@ -16,7 +16,7 @@ from ramet.commands.math.bc.numbers import Trouble
 from ramet.commands.math.bc.parser import BcParser, SyntaxTrouble
 from ramet.commands.math.bc.tokens import BcToken, tokens
 from ramet.concurrency.offload import offload_large
-from ramet.concurrency.sizes import LARGE, SMALL
+from ramet.concurrency.sizes import BATCH, LONG_SCRIPT, SMALL
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
@@ -126,12 +126,12 @@ def _troubles(line: list[BcToken], machine: BcMachine) -> list[str]:
 
 
 async def _program(machine: BcMachine, text: str, name: str, first: int = 1) -> None:
-    items = await offload_large(machine.proc.budget, len(text), partial(tokens, text), LARGE)
+    items = await offload_large(machine.proc.budget, len(text), partial(tokens, text), LONG_SCRIPT)
     parser = BcParser(items, machine)
     while True:
         start = parser.at
         try:
-            run = await offload_large(machine.proc.budget, len(text), parser.line_deep, LARGE)
+            run = await offload_large(machine.proc.budget, parser.line_tokens(), parser.line_deep, BATCH)
         except SyntaxTrouble as wrong:
             await machine.flush()
             line = first + sum(t.text.count("\n") for t in items[: parser.at + 1])

@@ -107,6 +107,11 @@ class BcParser:
 
     # ------------------------------------------------------------------------------------------- statements
 
+    def line_tokens(self) -> int:
+        """Return the number of tokens up to the next newline."""
+        rest = range(self.at, len(self.items))
+        return next((at for at in rest if self.items[at].kind == "newline"), len(self.items)) - self.at
+
     def line_deep(self) -> Run | None:
         """Parse a line with room for deep nesting."""
         with room:
