@@ -119,7 +119,7 @@ def mark_live(repository: Repository, keep: KeepSet, progress: Progress = silent
     for draft in keep.drafts:
         marked.live |= marked.below(draft.trees)
         marked.live.update(draft.chunks)
-    lost = [key for key in marked.live if repository.packs.find(key) is None]
+    lost = [key for key in marked.live if not repository.packs.has(key)]
     if lost:
         raise RametError(
             "store_corrupt",

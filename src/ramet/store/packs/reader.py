@@ -366,6 +366,12 @@ class PackReader:
             raise RametError("store_corrupt", f"object {key.hex()} is missing", "run verify to see what it affects")
         return found
 
+    def has(self, key: bytes) -> bool:
+        """Return whether an object exists, also in a pack whose index is not open yet."""
+        if self.find(key) is None and self._unopened:
+            self._open_indexes()
+        return self.find(key) is not None
+
     def places(self, keys: set[bytes]) -> dict[bytes, Location]:
         """Return the locations of many objects."""
         found = {key: place for key in keys if (place := self._small.get(key)) is not None}
