@@ -153,8 +153,8 @@ def test_every_limit_is_here() -> None:
 def test_what_hits_a_limit_fails_and_says_so(name: str, script: str) -> None:
     async def act() -> None:
         async with Workspace(limits=Limits(**ROWS[name][0])) as ws:
-            await ws.execute("keep=1; set -o pipefail")
-            result = await ws.execute(script)
+            await ws.execute("keep=1")
+            result = await ws.execute(f"set -o pipefail; {script}")
             assert result.exit_code != 0
             assert f"limit reached: {name} (" in result.error_text
             assert (await ws.execute("echo $keep", timeout=None)).text == "1\n"

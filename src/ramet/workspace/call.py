@@ -1,6 +1,7 @@
 """Run one `execute` call: in order within its session, inside its limits, recorded once.
 
-- `cwd` and `env` of a call are undone however it ends.
+- `cwd` and `env` of a call are undone however it ends, and so are its `set -e`, `-u`, `-x`, `-o pipefail` and the
+  like: the next call would fail by options that its writer cannot see.
 - A timeout is a result (124, the output so far); a cancellation is an exception, and wins over a timeout.
 - Every call becomes exactly one record.
 """
@@ -80,6 +81,7 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
         session.fs.start(call.agent_id)
         outcome = _Outcome()
         counting = USAGE.set(outcome.usage)
+        options = None if session.sticky_options else frozenset(session.state.options)
         try:
             if session.reopen:
                 ws.restored.problems.extend(await session.reopen_descriptors())
@@ -102,6 +104,9 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
         finally:
             session.running = None
             USAGE.reset(counting)
+            if options is not None and options != session.state.options:
+                for name in options ^ session.state.options:
+                    session.state.set_option(name, name in options)
             if isinstance(call.stdin, IteratorReader):
                 await call.stdin.close()
             ended = clock()

@@ -18,7 +18,7 @@ DEFAULT_AGENT_ID = "default"
 
 
 class Session:
-    """One shell. Its commands run in order; cwd, variables, functions, options and traps belong to it."""
+    """One shell. Its commands run in order; cwd, variables, functions, aliases and traps belong to it."""
 
     def __init__(self, session_id: str, shell: Shell, state: ShellState, fs: SessionFS) -> None:
         self.session_id = session_id
@@ -30,6 +30,8 @@ class Session:
         """The task of the running call."""
         self.ending = False
         """Whether the running call was stopped because the session is closing."""
+        self.sticky_options = False
+        """Whether `set -e` and the like last beyond the call that set them, as at a terminal."""
         self.reopen: list[dict[str, Any]] = []
         """Saved descriptors, which the next call reopens first."""
         self.last_state: dict[str, Any] | None = None

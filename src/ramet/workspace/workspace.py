@@ -70,6 +70,8 @@ class Settings:
     """Redis cache that machines share (`redis://...`), instead of a directory."""
     max_drain_bytes: int = 8 * MIB
     clock: Callable[[], float] = time.time
+    sticky_options: bool = False
+    """Whether `set -e`, `set -o pipefail` and the like last beyond the `execute` call that set them."""
 
 
 class Workspace:
@@ -218,7 +220,9 @@ class Workspace:
         state = shell.session(env=given, cwd=cwd or ROOT)
         state.history.source = partial(self.history.commands_after, session_id)
         self._observer.known.add(session_id)
-        return Session(session_id, shell, state, fs)
+        session = Session(session_id, shell, state, fs)
+        session.sticky_options = self.settings.sticky_options
+        return session
 
     def _command_hook(self, session_id: str, fs: SessionFS) -> Callable[[object, list[str]], Awaitable[str | None]]:
         policy = self.policy

@@ -73,6 +73,8 @@ def shell(
             opening = described_by.open(found, where, revision)
         ws = loop.run(opening.__aenter__())
         try:
+            for session in ws.sessions:
+                session.sticky_options = True
             terminal = Terminal(loop, found, ws)
             status = terminal.run()
             terminal.leave()
