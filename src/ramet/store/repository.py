@@ -6,6 +6,8 @@ readers need no lock.
 
 from __future__ import annotations
 
+import getpass
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,7 +36,7 @@ from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 from ramet.store.refs import ancestry
 from ramet.store.refs.gc_log import CACHE_SECONDS, GcLog, GcState
-from ramet.store.refs.grants import Access, Grants
+from ramet.store.refs.grants import TRUSTED, Access, Grants
 from ramet.store.refs.leases import Leases, holder_name
 from ramet.store.refs.refs import RefEntry, not_found
 from ramet.store.refs.resolve import expired_error, find_revision
@@ -220,6 +222,16 @@ class Repository:
         from ramet.store.refs.drafts import remove_drafts  # not needed to open a workspace
 
         remove_drafts(self.objects, name)
+
+    @property
+    def actor(self) -> str:
+        """The name under which changes are recorded: the principal, else the user of this process."""
+        if self.principal is not None and self.principal != TRUSTED:
+            return self.principal
+        try:
+            return getpass.getuser()
+        except (KeyError, OSError):  # an unnamed user id, as in many containers
+            return f"uid {os.getuid()}" if hasattr(os, "getuid") else ""
 
     def check_access(self, name: str, access: Access = "readonly") -> None:
         """Check that the principal has access to a workspace; loads its keys in an encrypted store."""

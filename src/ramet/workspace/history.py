@@ -22,7 +22,11 @@ HEAD_BYTES: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRecord:
-    """One `execute` call. Output is cut at `HEAD_BYTES`; `stdout_bytes` is its full size."""
+    """One change or `execute` call. Output is cut at `HEAD_BYTES`; `stdout_bytes` is its full size.
+
+    `kind` is `command`, or the verb that changed the workspace without one (`revert`, `merge`); `session_id` is empty
+    then, and `agent_id` names the caller.
+    """
 
     number: int
     session_id: str
@@ -41,6 +45,7 @@ class ExecutionRecord:
     bytes_read: dict[str, int] = field(default_factory=dict)
     bytes_written: dict[str, int] = field(default_factory=dict)
     cache_hits: int = 0
+    kind: str = "command"
 
     @property
     def duration(self) -> float:
@@ -75,6 +80,7 @@ _REQUIRED: Final[dict[str, Any]] = {
 _FIELDS: Final[dict[str, Any]] = {
     **_REQUIRED, "stdout": str, "stderr": str, "stdout_bytes": int, "stderr_bytes": int, "timed_out": bool,
     "cancelled": bool, "cwd": str, "bytes_read": dict, "bytes_written": dict, "cache_hits": int,
+    "kind": str,
 }  # fmt: skip
 
 
@@ -202,7 +208,7 @@ class ObserverResource(Immutable):
         """Ids of all sessions, also of unused ones."""
 
     def _sessions(self) -> list[str]:
-        return sorted(self.known | {record.session_id for record in self._history})
+        return sorted(self.known | {record.session_id for record in self._history if record.session_id})
 
     async def stat(self, path: Path) -> Stat:
         await self._history.load_older()

@@ -77,6 +77,29 @@ def records_of(packs: PackReader, revision: Revision, first: int, last: int) -> 
     return [record for record in found if first <= record.get("number", 0) <= last]
 
 
+def append_record(
+    packs: PackReader, writer: PackWriter, head: Revision, record: Plain, sessions: Revision | None = None
+) -> tuple[ChunkId, tuple[ChunkId, ...], int]:
+    """Write the kernel state of a revision that follows `head`: its history and one more record.
+
+    Sessions and jobs are those of `sessions`, or of `head`. Returns the kernel, the segments and the record's number.
+    """
+    history = newest_kernel_of(packs, head) if head.kernel is not None else {}
+    records, segments = list(history.get("history", {}).get("records", [])), list(head.history)
+    if not records and segments:
+        records = read_segment(packs, segments.pop())
+    number = int(records[-1]["number"]) + 1 if records else 1
+    records.append({**record, "number": number})
+    tail = (number + 1) // SEGMENT * SEGMENT
+    if tail > int(records[0]["number"]):
+        segments.append(write_chunk(writer, encode_json([one for one in records if one["number"] < tail])))
+        records = [one for one in records if one["number"] >= tail]
+    source = head if sessions is None else sessions
+    state = newest_kernel_of(packs, source) if source.kernel is not None else {}
+    kernel = write_chunk(writer, encode_json({**state, "history": {"records": records}}))
+    return kernel, tuple(segments), number
+
+
 class Segments:
     """Tracks which segments of a growing history are stored."""
 

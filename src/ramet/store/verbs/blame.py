@@ -63,6 +63,7 @@ class _Blame:
     def __init__(self, repository: Repository) -> None:
         self._repository, self._read = repository, repository.packs.read
         self._writers: dict[tuple[RevisionId, str], LineWriter | None] = {}
+        self._named: dict[str, Revision] = {}
 
     def run(self, start: Revision, path: str) -> list[BlameLine]:
         node = find_node(self._read, start, path)
@@ -74,7 +75,9 @@ class _Blame:
         open_: dict[RevisionId, dict[str, list[tuple[int, int]]]] = {
             start.id: {path: [(number, number) for number in range(len(lines))]}
         }
-        for revision in newest_first(self._repository.ancestors(start).values()):
+        known = self._repository.ancestors(start)
+        self._named = {revision.name: revision for revision in known.values()}
+        for revision in newest_first(known.values()):
             for where, wanted in open_.pop(revision.id, {}).items():
                 for _, here in self._passed_on(revision, where, wanted, open_):
                     found[here] = BlameLine(here + 1, lines[here], revision, where, self._writer(revision, where))
@@ -90,7 +93,7 @@ class _Blame:
         """Hand lines over to the parents that have them; returns the lines written here."""
         node = find_node(self._read, revision, where)
         assert node is not None
-        for parent in self._repository.parents_of(revision):
+        for parent in self._sources(revision):
             if not wanted:
                 break
             source = self._source(parent, revision, where, node)
@@ -107,6 +110,12 @@ class _Blame:
                 open_.setdefault(parent.id, {}).setdefault(old_path, []).extend(given)
             wanted = kept
         return wanted
+
+    def _sources(self, revision: Revision) -> list[Revision]:
+        """Return the revisions whose lines this one may have: what it reverted to, then its parents."""
+        how, _, name = revision.lineage.partition(":")
+        target = self._named.get(name) if how == "revert" else None
+        return [*([] if target is None else [target]), *self._repository.parents_of(revision)]
 
     def _source(self, parent: Revision, revision: Revision, where: str, node: Node) -> tuple[str, Node] | None:
         """Return the path of the file in a parent: the same path, or the one it was renamed from."""

@@ -25,7 +25,8 @@ def fork(repository: Repository, name: str, spec: str | None, new_name: str) -> 
     source = repository.find(name, spec)
     revision = replace(
         source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
-        time=repository.clock(), message=f"fork of {source.name}", diff=None, ops=None,
+        time=repository.clock(), message=f"fork of {source.name}", diff=None, ops=None, author=repository.actor,
+        agent="", trace_id="",
     )  # fmt: skip
     if not repository.refs.exists(new_name):
         repository.share(name, source.id, new_name)

@@ -1,13 +1,17 @@
 """Revert to a past revision, by path or as a whole, and merge two histories.
 
-Each creates a new revision; history is never rewritten. None of them keeps a process image.
+- Each creates a new revision and adds one record to the history of the workspace. The history is never taken back:
+  the commands that a revert undid stay in it.
+- The author is the caller. No revision inherits the author or the agent of another one.
+- None of them keeps a process image.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ramet.store.commit.kernel_state import append_record
 from ramet.store.model.address import parse_address
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
@@ -31,15 +35,16 @@ class MergeResult:
 
 
 def revert(repository: Repository, name: str, spec: str, message: str = "") -> Revision:
-    """Create a new head with the content of a past revision."""
+    """Create a new head with the content and the sessions of a past revision."""
     target = repository.find(name, spec)
     with repository.writing(name) as entry:
         head = repository.find(name)
-        revision = replace(
-            target, workspace=name, seq=head.seq + 1, parents=(head.id,), lineage=f"revert:{target.name}",
-            time=repository.clock(), message=message or f"revert to {target.name}", diff=None, ops=None,
-            memory=None,
-        )  # fmt: skip
+        step = _Step(repository, head, "revert", f"revert to {target.name}", message)
+        writer = repository.writer(name)
+        revision = step.revision(
+            writer, target, workspace=name, parents=(head.id,), lineage=f"revert:{target.name}", sessions=target
+        )
+        writer.finish()
         repository.commit(name, entry, revision, "revert")
     return revision
 
@@ -61,12 +66,11 @@ def revert_paths(repository: Repository, name: str, spec: str, paths: list[str],
                 for path in inside:
                     tree = graft(drafts, tree, past, path.strip("/").split("/"))
                 mounts[number] = replace(mount, tree=tree)
+        step = _Step(repository, head, "revert", f"revert {', '.join(paths)} to {target.name}", message)
+        revision = step.revision(
+            writer, head, parents=(head.id,), mounts=tuple(mounts), lineage=f"revert:{target.name}"
+        )
         writer.finish()
-        revision = replace(
-            head, seq=head.seq + 1, parents=(head.id,), mounts=tuple(mounts), lineage=f"revert:{target.name}",
-            time=repository.clock(), message=message or f"revert {', '.join(paths)} to {target.name}", diff=None,
-            ops=None, memory=None,
-        )  # fmt: skip
         repository.commit(name, entry, revision, "revert")
     return revision
 
@@ -85,14 +89,40 @@ def merge(repository: Repository, name: str, other: str, message: str = "") -> M
             writer.abandon()
             return MergeResult(None, tuple(conflicts))
         repository.share(parse_address(other).name, theirs.id, name)
+        step = _Step(repository, ours, "merge", f"merge {theirs.name}", message)
+        revision = step.revision(
+            writer, ours, parents=(ours.id, theirs.id), mounts=tuple(mounts), lineage=f"merge:{theirs.name}"
+        )
         writer.finish()
-        revision = replace(
-            ours, seq=ours.seq + 1, parents=(ours.id, theirs.id), mounts=tuple(mounts),
-            lineage=f"merge:{theirs.name}", time=repository.clock(), message=message or f"merge {theirs.name}",
-            diff=None, ops=None, memory=None,
-        )  # fmt: skip
         repository.commit(name, entry, revision, "merge")
     return MergeResult(revision)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A revert or merge on top of a head: its author, its record, its message."""
+
+    repository: Repository
+    head: Revision
+    kind: str
+    summary: str
+    message: str
+
+    def revision(
+        self, writer: PackWriter, like: Revision, *, sessions: Revision | None = None, **fields: Any
+    ) -> Revision:
+        """Return the revision after the head: `like` with these fields, by the caller, with one more record."""
+        now, actor = self.repository.clock(), self.repository.actor
+        record = {
+            "kind": self.kind, "session_id": "", "agent_id": actor, "command": self.summary, "started_at": now,
+            "ended_at": now, "exit_code": 0,
+        }  # fmt: skip
+        kernel, history, number = append_record(self.repository.packs, writer, self.head, record, sessions)
+        return replace(
+            like, seq=self.head.seq + 1, kernel=kernel, history=history, author=actor, agent="", trace_id="", time=now,
+            message=self.message or self.summary, diff=None, memory=None,
+            ops={"first": number, "last": number, "writers": {}}, **fields,
+        )  # fmt: skip
 
 
 def _merge_mounts(

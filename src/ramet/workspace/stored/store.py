@@ -57,9 +57,13 @@ def home() -> str:
 class Store:
     """Workspaces by name, at a path, in memory (`memory:`) or on an object store (`s3://bucket/prefix`)."""
 
-    def __init__(self, where: str | Objects | None = None, *, principal: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, where: str | os.PathLike[str] | Objects | None = None, *, principal: str | None = None, **options: Any
+    ) -> None:
         """Open the store at an address; by default `$RAMET_HOME`, or `~/.ramet`."""
         where = home() if where is None else where
+        if isinstance(where, os.PathLike):
+            where = os.fspath(where)
         if isinstance(where, str) and where.startswith(("http://", "https://", "unix:")):
             raise RametError(
                 "invalid_argument", f"{where} is the address of a server", f"use ramet.connect({where!r}, token=...)"
