@@ -15,7 +15,7 @@ from ramet.core.limits import Budget
 from ramet.core.paths import Path
 from ramet.core.resource import Cap
 from ramet.core.stat import Kind, Stat
-from ramet.shell.expand.pattern import glob as globbing
+from ramet.shell.expand import glob as globbing
 from ramet.shell.expand.word.braces import expand_braces, has_braces
 from ramet.shell.expand.word.fields import GlobWord
 from ramet.shell.syntax import nodes, parse

@@ -26,7 +26,7 @@ from ramet.core.streams import BLOCK, FileStream, Reader
 from ramet.patterns import Dialect, Lines, Matcher, MatchTimeout, PatternError
 from ramet.patterns.count import find
 from ramet.patterns.errors import CLASS_SYNTAX
-from ramet.text.glob import compiled
+from ramet.text.pattern.matcher import compile_pattern
 
 _MATCHERS = {"grep": "G", "egrep": "E", "fgrep": "F", "perl": "P", "awk": "A", "gawk": "A", "posixawk": "A"}
 
@@ -387,7 +387,7 @@ class _Globs:
     rules: list[tuple[bool, Callable[[str], bool]]] = field(default_factory=list)
 
     def add(self, glob: str, include: bool) -> None:
-        self.rules.append((include, compiled(glob).matches))
+        self.rules.append((include, compile_pattern(glob).matches))
 
     def skips(self, names: Sequence[str]) -> bool:
         if not self.rules:

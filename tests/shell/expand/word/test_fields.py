@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.word.fields import Fields, GlobWord, escape, split_plain
+from ramet.text.pattern.matcher import compile_pattern
 
 SPLITTING = [
     (None, [("split", " a b ")], ["a", "b"]),

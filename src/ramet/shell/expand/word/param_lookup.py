@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from ramet.concurrency.offload import offload, offload_large
 from ramet.concurrency.sizes import BATCH
-from ramet.shell.expand.pattern.matcher import is_costly
 from ramet.shell.expand.size_check import within
 from ramet.shell.expand.values import is_slow, key_names
 from ramet.shell.expand.word.param_defaults import refuse_unset
 from ramet.shell.expand.word.params import Apply, Base, Found, Star, one_text, star_join, unbound
 from ramet.shell.expand.word.pieces import Text, const, ready
 from ramet.shell.syntax.nodes import Param
+from ramet.text.pattern.matcher import is_costly
 
 NO_ARGUMENTS: Final = ("", "")
 

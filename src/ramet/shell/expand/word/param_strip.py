@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ramet.shell.expand.c_locale import as_bytes, as_text, bytewise
-from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.word.param_lookup import is_plain, variable
 from ramet.shell.expand.word.pieces import Text
 from ramet.shell.syntax.nodes import Param
+from ramet.text.pattern.matcher import compile_pattern
 
 
 def stripped(node: Param, args: list[Text]) -> Callable[[Any], Any] | None:

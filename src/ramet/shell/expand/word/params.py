@@ -14,12 +14,12 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.c_locale import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
-from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.size_check import joined, total, within
 from ramet.shell.expand.values import Assoc, Indexed, NameRef, to_evaluate
 from ramet.shell.expand.word import transform
 from ramet.shell.syntax.nodes import AnsiQuoted, DoubleQuoted, Literal, Param, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
+from ramet.text.pattern.matcher import compile_pattern
 
 
 class Star(list[str]):

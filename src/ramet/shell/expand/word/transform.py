@@ -8,10 +8,10 @@ from typing import Any, Final
 from ramet.shell.expand import quote
 from ramet.shell.expand.c_locale import as_bytes
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.pattern.plain import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.ansi_c import ansi_decode
 from ramet.text.casing import Changed, lower, upper
+from ramet.text.pattern.plain import Pattern
 
 _SWAPPED: Final = Changed(lambda char: upper(char) if char.islower() else lower(char))
 

@@ -13,7 +13,6 @@ from ramet.core import ops
 from ramet.core.paths import decode, encode
 from ramet.core.stat import Kind
 from ramet.shell.expand import quote
-from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket, is_unset
 from ramet.shell.expand.word.compile import Words, fields_of
 from ramet.shell.expand.word.compile import words as compile_words
@@ -32,6 +31,7 @@ from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Simple, Word
 from ramet.shell.syntax.parser import Parser
+from ramet.text.pattern.matcher import compile_pattern
 
 _ACTIONS: Final = {
     "alias": "a",

@@ -10,9 +10,9 @@ from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import SMALL
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_signed
-from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
+from ramet.text.pattern.matcher import compile_pattern
 
 _GENERATORS: Final = "[-o option] [-A action] [-G globpat] [-W wordlist] [-F function] [-C command]"
 _COMPLETION: Final = f"{_GENERATORS} [-X filterpat] [-P prefix] [-S suffix]"

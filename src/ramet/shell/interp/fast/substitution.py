@@ -16,7 +16,6 @@ from ramet.core.streams import Capture
 from ramet.shell.expand.arith.evaluate import Unbound
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import ShellError
-from ramet.shell.expand.pattern.tokens import PatternTooCostly
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word.braces import has_braces
 from ramet.shell.interp import fast
@@ -38,6 +37,7 @@ from ramet.shell.syntax.nodes import (
     Word,
     made_of,
 )
+from ramet.text.pattern.tokens import PatternTooCostly
 
 _BUILTINS: Final = frozenset(("echo", "printf", "pwd"))
 _COUNTING: Final = re.compile(r"%[^%A-Za-z]*[hlLjztq]*n").search

@@ -14,7 +14,6 @@ from ramet.concurrency.sizes import BATCH, SMALL
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
-from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.history import lines
 from ramet.shell.history.entries import Entry, History, file_text, read_entries
 from ramet.shell.interp.builtins.usage import number_of
@@ -22,6 +21,7 @@ from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
+from ramet.text.pattern.matcher import compile_pattern
 
 
 def own(sh: ShellState) -> History:

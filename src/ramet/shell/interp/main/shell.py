@@ -26,10 +26,10 @@ from ramet.core.limits import DEFAULT_LIMITS, Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import Exec, Services, User
 from ramet.core.streams import IteratorReader, Null, Reader, Writer
+from ramet.shell.expand import glob as globbing
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMany, Unforgiven
-from ramet.shell.expand.pattern import glob as globbing
 from ramet.shell.interp.main import command_line as invocation
 from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.main.script_input import ScriptInput

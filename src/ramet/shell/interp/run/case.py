@@ -10,12 +10,12 @@ from typing import Any, Final
 from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import BATCH
 from ramet.shell.expand.c_locale import as_bytes, bytewise
-from ramet.shell.expand.pattern.matcher import compile_pattern, is_costly
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.pieces import ready
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import Case
+from ramet.text.pattern.matcher import compile_pattern, is_costly
 
 _NOWHERE: Final[tuple[int, None]] = (sys.maxsize, None)
 

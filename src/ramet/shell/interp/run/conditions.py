@@ -20,7 +20,6 @@ from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Discard
-from ramet.shell.expand.pattern.matcher import compile_pattern, is_costly
 from ramet.shell.expand.values import Assoc, NameRef
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.pieces import ready
@@ -43,6 +42,7 @@ from ramet.shell.syntax.nodes import (
     DoubleQuoted,
 )
 from ramet.text.casing import lower
+from ramet.text.pattern.matcher import compile_pattern, is_costly
 
 if TYPE_CHECKING:
     from ramet.patterns import Matcher

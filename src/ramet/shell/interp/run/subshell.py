@@ -19,7 +19,6 @@ from ramet.core.streams import Capture, pipe
 from ramet.shell.expand.arith.evaluate import Unbound
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Fatal, ShellError, Unforgiven
-from ramet.shell.expand.pattern.tokens import PatternTooCostly
 from ramet.shell.expand.word.braces import TooManyWords
 from ramet.shell.interp.fast import substitution as in_place
 from ramet.shell.interp.process import signals
@@ -36,6 +35,7 @@ from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.lazy_simple import first_word
 from ramet.shell.syntax.nodes import CommandSub, Literal, ProcessSub, Script, Simple, Word, made_of
 from ramet.shell.syntax.printer import lines_text
+from ramet.text.pattern.tokens import PatternTooCostly
 
 ERRORS = (ShellError, ArithFailure, Unbound, LimitExceeded, TooManyWords, PatternTooCostly, RecursionError)
 """What ends a shell, or its current line, with a message."""

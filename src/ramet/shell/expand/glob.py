@@ -16,8 +16,8 @@ from ramet.core.paths import TEXT_MAX, Path
 from ramet.core.stat import Kind, Stat
 from ramet.shell.expand.c_locale import as_bytes
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.word.fields import ACTIVE, GlobWord
+from ramet.text.pattern.matcher import compile_pattern
 
 _PLAIN_ACTIVE: Final = re.compile(r"[*?]|\A[^\[]*+\[.+\]", re.DOTALL).search
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from ramet.concurrency.recursion import DEEPEST
-from ramet.shell.expand.pattern.collation import COLLATING
+from ramet.text.pattern.collation import COLLATING
 
 Piece = tuple[str, bool]
 

@@ -18,8 +18,8 @@ from typing import Final
 from ramet.concurrency.offload import checkpoint
 from ramet.concurrency.recursion import room
 from ramet.concurrency.sizes import LARGE, LONG_SCRIPT, SMALL
-from ramet.shell.expand.pattern.plain import MAX_EXTENDED, Pattern, Segment, TextPattern, Where, one_regex
-from ramet.shell.expand.pattern.tokens import (
+from ramet.text.pattern.plain import MAX_EXTENDED, Pattern, Segment, TextPattern, Where, one_regex
+from ramet.text.pattern.tokens import (
     ACTIVE,
     ONE,
     STAR,

@@ -10,8 +10,8 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, parse
+from ramet.shell.expand import glob as globbing
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.pattern import glob as globbing
 from ramet.shell.expand.word.fields import GlobWord
 from ramet.vfs.vfs import VFS
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.shell.expand.pattern import matcher as patterns
-from ramet.shell.expand.pattern.matcher import compile_pattern
-from ramet.shell.expand.pattern.tokens import PatternTooCostly, is_active
+from ramet.text.pattern import matcher as patterns
+from ramet.text.pattern.matcher import compile_pattern
+from ramet.text.pattern.tokens import PatternTooCostly, is_active
 
 MATCHES = [
     # pattern, text, whether it matches

@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 
 from ramet.concurrency.sizes import SMALL
 from ramet.core.errors import LimitExceeded
-from ramet.shell.expand.pattern.tokens import (
+from ramet.text.pattern.tokens import (
     Set,
     Token,
 )

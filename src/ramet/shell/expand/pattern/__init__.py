@@ -1,1 +1,0 @@
-"""Shell patterns: tokens, matcher and pathname expansion."""
