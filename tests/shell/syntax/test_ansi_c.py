@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ramet.shell.syntax.ansi_c import ansi_decode, code_point
+from ramet.shell.syntax.ansi_c import ansi_decode
+from ramet.text.escapes import code_point
 
 CASES = {
     r"abc": "abc",

@@ -151,7 +151,7 @@ def _thousand(thousands: int, width: int, separator: bytes) -> bytes:
 
 
 def _seq_format(text: str) -> Callable[[Decimal], str]:
-    from ramet.commands.script.printf import format_float
+    from ramet.text import printf
 
     specs = re.findall(r"%(?:%|[-+ #0']*\d*(?:\.\d*)?[a-zA-Z]?)", text)
     real = [s for s in specs if s != "%%"]
@@ -168,7 +168,7 @@ def _seq_format(text: str) -> Callable[[Decimal], str]:
     before, _, after = text.partition(real[0])
 
     def show(number: Decimal) -> str:
-        body = format_float(number, conv, flags, int(width or 0), None if precision is None else int(precision or 0))
+        body = printf.real(number, conv, flags, int(width or 0), None if precision is None else int(precision or 0))
         return before.replace("%%", "%") + body + after.replace("%%", "%")
 
     return show

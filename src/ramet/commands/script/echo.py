@@ -5,24 +5,22 @@ from __future__ import annotations
 import re
 
 from ramet.commands.framework.command import Command
-from ramet.commands.script.escapes import Stop, unescape
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.text import escapes
 
 
 async def echo(proc: Proc, o: None, words: list[str]) -> int:
-    newline, escapes = True, False
+    newline, decode = True, False
     while words and re.fullmatch(r"-[neE]+", words[0]):
         for letter in words[0][1:]:
             newline = newline and letter != "n"
-            escapes = (escapes or letter == "e") and letter != "E"
+            decode = (decode or letter == "e") and letter != "E"
         words = words[1:]
     raw = encode(" ".join(words))
-    if escapes:
-        try:
-            raw = unescape(raw, octal_zero=True)
-        except Stop as stop:
-            raw, newline = stop.args[0], False
+    if decode:
+        raw, stopped = escapes.decode(escapes.GNU_ECHO, raw)
+        newline = newline and not stopped
     await proc.emit(raw + b"\n" if newline else raw)
     return 0
 

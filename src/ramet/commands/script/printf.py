@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ramet.commands.framework.command import Command, UsageError, quote, typographic
-from ramet.commands.script.escapes import Stop, unescape
 from ramet.core.errors import LimitExceeded
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.text import escapes
+from ramet.text import printf as conversions
 from ramet.text.strftime import NANO, at, strftime, zone_of
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _SPEC = re.compile(
     rb"%(?P<flags>[-+ "
     rb"#0']*)(?P<width>\*|\d+)?(?:(?P<dot>\.)(?P<prec>\*|-?\d*))?(?P<mod>[hlLjzt]*)(?P<conv>\([^)]*\)T|[a-zA-Z%])?",
     re.S,
 )
+
+
+class Stop(Exception):
+    """Nothing more is printed: `\\c`, or an invalid conversion."""
 
 
 @dataclass
@@ -60,11 +69,10 @@ class PrintfFormat:
         while at_ < len(raw):
             percent = raw.find(b"%", at_)
             text = raw[at_:] if percent < 0 else raw[at_:percent]
-            try:
-                self.out.append(unescape(text, octal_zero=False))
-            except Stop as stop:
-                self.out.append(stop.args[0])
-                raise
+            literal, stopped = escapes.decode(escapes.GNU_FORMAT, text)
+            self.out.append(literal)
+            if stopped:
+                raise Stop
             if percent < 0:
                 return
             found = _SPEC.match(raw, percent)
@@ -87,44 +95,42 @@ class PrintfFormat:
                 self._bad(found[0])
             self.out.append(b"%")
             return
-        width = self._size(found["width"])
-        if width is not None and width < 0:
+        width = self._size(found["width"]) if found["width"] else 0
+        if width < 0:
             flags, width = flags + "-", -width
         precision = None
         if found["dot"]:
             precision = self._size(found["prec"] or b"0")
-            if precision is not None and precision < 0:
+            if precision < 0:
                 precision = None
         if conv in "sbcq" and len(conv) == 1:
             self._text(conv, flags, width, precision)
         elif conv in ("d", "i"):
-            self._pad_number(self._integer(self.next(), signed=True), "d", flags, width, precision)
+            number = self._integer(self.next(), signed=True)
+            self.out.append(conversions.integer(number, "d", flags, width, precision).encode())
         elif conv in ("o", "u", "x", "X"):
-            self._pad_number(self._integer(self.next(), signed=False), conv, flags, width, precision)
+            number = self._integer(self.next(), signed=False)
+            self.out.append(conversions.integer(number, conv, flags, width, precision).encode())
         elif conv in tuple("eEfFgGaA"):
-            self._float(conv, flags, width, precision)
+            value = self._real(self.next())
+            self.out.append(conversions.real(value, conv, flags, width, precision).encode())
         elif conv.endswith(")T"):
             self._time(conv[1:-2], flags, width)
         else:
             self._bad(found[0])
 
-    def _size(self, text: bytes | None) -> int | None:
-        if text is None:
-            return None
-        size = self._integer(self.next(), signed=True) if text == b"*" else int(text or b"0")
+    def _size(self, text: bytes) -> int:
+        size = self._integer(self.next(), signed=True) if text == b"*" else int(text)
         allowed = self.proc.budget.limits.string_bytes
         if abs(size) > allowed:
             raise LimitExceeded("string_bytes", allowed)
         return size
 
-    def _text(self, conv: str, flags: str, width: int | None, precision: int | None) -> None:
+    def _text(self, conv: str, flags: str, width: int, precision: int | None) -> None:
         value = self.next() or ""
         stop = False
         if conv == "b":
-            try:
-                raw = unescape(encode(value), octal_zero=True)
-            except Stop as halt:
-                raw, stop = halt.args[0], True
+            raw, stop = escapes.decode(escapes.GNU_ECHO, encode(value))
         elif conv == "q":
             from ramet.commands.framework.command import shown
 
@@ -135,7 +141,7 @@ class PrintfFormat:
                 raw = raw[:1]
         if precision is not None:
             raw = raw[:precision]
-        self.out.append(raw.ljust(width or 0) if "-" in flags else raw.rjust(width or 0))
+        self.out.append(conversions.pad(raw, flags, width))
         if stop:
             raise Stop
 
@@ -168,25 +174,10 @@ class PrintfFormat:
             return low if number < low and signed else high
         return number if signed else number & ((1 << 64) - 1)
 
-    def _pad_number(self, number: int, conv: str, flags: str, width: int | None, precision: int | None) -> None:
-        digits = format(abs(number), "d" if conv == "u" else conv)
-        if precision is not None:
-            digits = digits.rjust(precision, "0") if number or precision else ""
-        if "'" in flags and conv in "du":
-            pass  # the C locale has no thousands separator
-        prefix = ""
-        if conv == "d":
-            prefix = "-" if number < 0 else "+" if "+" in flags else " " if " " in flags else ""
-        elif "#" in flags and number:
-            prefix = {"x": "0x", "X": "0X", "o": "" if digits.startswith("0") else "0", "u": ""}[conv]
-        self.out.append(pad(prefix, digits, flags, width, zeros=precision is None).encode())
-
-    def _float(self, conv: str, flags: str, width: int | None, precision: int | None) -> None:
-        number = long_double(self._real(self.next()))
-        self.out.append(format_float(number, conv, flags, width, precision).encode())
-
-    def _real(self, text: str | None) -> object:
+    def _real(self, text: str | None) -> Decimal:
         from decimal import Decimal
+
+        from ramet.text import float_format
 
         if text is None or text == "":
             return Decimal(0)
@@ -203,114 +194,17 @@ class PrintfFormat:
             return Decimal(0)
         if found.end() < len(body):
             self.complain(f"{quote(text)}: value not completely converted")
-        if "x" in found[0].lower():
-            return Decimal(float.fromhex(found[0]))
-        return Decimal(found[0])
+        value, out_of_range = float_format.parse(found[0])
+        if out_of_range:
+            self.complain(f"{quote(text)}: Numerical result out of range")
+        return value
 
-    def _time(self, pattern: str, flags: str, width: int | None) -> None:
+    def _time(self, pattern: str, flags: str, width: int) -> None:
         text = self.next()
         seconds = int(self.proc.now()) if text is None or text in ("-1", "-2") else self._integer(text, signed=True)
         when, nanos = at(seconds * NANO, zone_of(self.proc))
         raw = encode(strftime(pattern or "%X", when, nanos))
-        self.out.append(raw.ljust(width or 0) if "-" in flags else raw.rjust(width or 0))
-
-
-def pad(prefix: str, digits: str, flags: str, width: int | None, *, zeros: bool) -> str:
-    room = (width or 0) - len(prefix) - len(digits)
-    if room <= 0:
-        return prefix + digits
-    if "-" in flags:
-        return prefix + digits + " " * room
-    if "0" in flags and zeros:
-        return prefix + "0" * room + digits
-    return " " * room + prefix + digits
-
-
-def long_double(number: object) -> object:
-    """Round a decimal to the 64-bit mantissa of a C long double."""
-    from decimal import Decimal, localcontext
-    from fractions import Fraction
-
-    assert isinstance(number, Decimal)
-    if not number.is_finite() or not number or abs(number.adjusted()) > 4931:
-        return number
-    part = abs(Fraction(number))
-    power = part.numerator.bit_length() - part.denominator.bit_length() - 64
-    scaled = part / Fraction(2) ** power
-    if scaled >= 1 << 64:
-        power, scaled = power + 1, scaled / 2
-    digits = round(scaled)
-    with localcontext() as context:
-        context.prec = 100 + abs(power)
-        made = Decimal(digits) * Decimal(2) ** power
-        return made.copy_sign(number)
-
-
-def format_float(number: object, conv: str, flags: str, width: int | None, precision: int | None) -> str:
-    """C's %e %f %g %a of a Decimal, with more digits than a double has (long double shows 18)."""
-    from decimal import Decimal
-
-    assert isinstance(number, Decimal)
-    sign = "-" if number.is_signed() else "+" if "+" in flags else " " if " " in flags else ""
-    if not number.is_finite():
-        word = "inf" if number.is_infinite() else "nan"
-        return pad(sign, word.upper() if conv.isupper() else word, flags.replace("0", ""), width, zeros=False)
-    number = number.copy_abs()
-    lower = conv.lower()
-    if lower == "a":
-        body = _hex_float(float(number), precision)
-    else:
-        digits = 6 if precision is None else precision
-        if lower == "f":
-            body = f"{number:.{digits}f}"
-        elif lower == "e":
-            body = _exponent(f"{number or 0.0:.{digits}e}")
-        else:
-            body = _general(number, digits or 1, "#" in flags)
-        if "#" in flags and "." not in body:
-            head, mark, tail = body.partition("e")
-            body = f"{head}.{mark}{tail}"
-    return pad(sign, body.upper() if conv.isupper() else body, flags, width, zeros=True)
-
-
-def _exponent(text: str) -> str:
-    mantissa, _, exponent = text.lower().partition("e")
-    number = int(exponent)
-    return f"{mantissa}e{'-' if number < 0 else '+'}{abs(number):02d}"
-
-
-def _general(number: object, digits: int, keep: bool) -> str:
-    from decimal import Decimal
-
-    assert isinstance(number, Decimal)
-    if number == 0:
-        return "0" if not keep else "0." + "0" * (digits - 1)
-    exponent = int(_exponent(f"{number:.{digits - 1}e}").partition("e")[2])
-    if -4 <= exponent < digits:
-        text = f"{number:.{digits - 1 - exponent}f}"
-        return text if keep or "." not in text else text.rstrip("0").rstrip(".")
-    mantissa, _, power = _exponent(f"{number:.{digits - 1}e}").partition("e")
-    if not keep and "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return f"{mantissa}e{power}"
-
-
-def _hex_float(number: float, precision: int | None) -> str:
-    """As printf %La on x86: the leading digit is normalized to 8..f."""
-    if number == 0:
-        return "0x0p+0"
-    import math
-
-    fraction, exponent = math.frexp(number)
-    scaled = int(fraction * (1 << 64))
-    digits = f"{scaled:016x}"
-    exponent -= 4
-    head, tail = digits[0], digits[1:].rstrip("0")
-    if precision is not None:
-        value = round(scaled / (1 << (60 - 4 * precision))) if precision < 15 else scaled
-        digits = f"{value:x}"
-        head, tail = digits[0], digits[1 : precision + 1].ljust(precision, "0")
-    return f"0x{head}{'.' + tail if tail else ''}p{exponent:+d}"
+        self.out.append(conversions.pad(raw, flags, width))
 
 
 async def printf(proc: Proc, o: None, words: list[str]) -> int:

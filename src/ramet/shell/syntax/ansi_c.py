@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ramet.text.escapes import byte_char, code_point
+
 _ESCAPE = re.compile(
     r"\\(?:x(?:\{([0-9A-Fa-f]*)\}?|([0-9A-Fa-f]{1,2}))|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})"
     r"|([0-7]{1,3})|c(\\\\|.)|(.))",
@@ -24,28 +26,6 @@ _NAMED = {
     '"': '"',
     "?": "?",
 }
-
-
-def byte_char(value: int) -> str:
-    """One byte as a character of our text (a lone high byte is a surrogate escape)."""
-    return chr(value) if value < 0x80 else chr(0xDC00 + value)
-
-
-def code_point(value: int) -> str:
-    """A code point as bash writes it: UTF-8, also for the values Unicode does not have."""
-    if value < 0x80:
-        return chr(value)
-    if value <= 0x10FFFF and not 0xD800 <= value <= 0xDFFF:
-        return chr(value)
-    out: list[int] = []
-    first = 0x3F
-    while value > first:
-        out.append(0x80 | (value & 0x3F))
-        value >>= 6
-        first >>= 1
-    lead = (~(first * 2 + 1)) & 0xFF
-    out.append(lead | value)
-    return "".join(byte_char(b) for b in reversed(out))
 
 
 def rejoin(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 
 from ramet.commands.awk.run.values import Field, Value, looks_numeric, num, number_text
 from ramet.commands.awk.syntax.tree import AwkError
+from ramet.text.printf import fill, pad, sign_mark
 
 _SPEC = re.compile(
     r"%(?:(\d+)\$)?([-+ #0']*)(\*(?:\d+\$)?|\d+)?(?:\.(\*(?:\d+\$)?|-?\d*))?(?:[hlLjtz](?![hlL]) ?)?"
@@ -118,10 +119,10 @@ def sprintf(
             char = _character(value, utf8)
             # The character of a number is as wide as it has bytes.
             extra = len(char.encode("utf-8", "surrogateescape")) - 1 if value.__class__ is float else 0
-            out.append(_pad(char, width - extra, flags))
+            out.append(pad(char, flags, width - extra))
         elif kind == "s":
             text = number_text(value, convfmt) if value.__class__ is float else value or ""
-            out.append(_pad(text if precision is None else text[:precision], width, flags))
+            out.append(pad(text if precision is None else text[:precision], flags, width))
         else:
             out.append(_convert(kind, flags, width, precision, number(value)))
     return "".join(out)
@@ -153,19 +154,12 @@ def _character(value: Value, utf8: bool) -> str:
     return (value or "\0")[:1]
 
 
-def _pad(text: str, width: int, flags: str) -> str:
-    if len(text) >= width:
-        return text
-    return text.ljust(width) if "-" in flags else text.rjust(width)
-
-
 def _integer(flags: str, width: int, precision: int | None, number: int, wide: bool) -> str:
     """`wide` numbers are written in full, however many digits they have."""
-    sign = "-" if number < 0 else "+" if "+" in flags else " " if " " in flags else ""
     digits = number_text(abs(number), "") if wide else str(abs(number))
     if precision == 0 and not number:
-        return _pad("", width, flags)
-    return _filled(sign, digits, flags, width, precision)
+        return pad("", flags, width)
+    return fill(sign_mark(number < 0, flags), digits, flags, width, precision)
 
 
 def _unsigned(kind: str, flags: str, width: int, precision: int | None, number: float, wide: bool) -> str:
@@ -174,54 +168,26 @@ def _unsigned(kind: str, flags: str, width: int, precision: int | None, number: 
     if not wide and not -(1 << 63) <= whole < 1 << 64:
         return _real("g", flags, width, precision, float(whole))
     if precision == 0 and not number and "#" not in flags:
-        return _pad("", width, flags)
+        return pad("", flags, width)
     if whole < 0 and not wide:
         whole += 1 << 64
     digits = format(whole, {"o": "o", "x": "x", "X": "X", "u": "d"}[kind])
     sign = {"o": "0", "x": "0x", "X": "0X"}.get(kind, "") if "#" in flags and number else ""
-    return _filled(sign, digits, flags, width, precision)
-
-
-def _filled(sign: str, digits: str, flags: str, width: int, precision: int | None) -> str:
-    """Fill up digits with zeros behind their sign or prefix."""
-    if precision is not None:
-        digits = digits.rjust(precision, "0")
-    elif "0" in flags and "-" not in flags:
-        digits = digits.rjust(width - len(sign), "0")
-    return _pad(sign + digits, width, flags)
+    return fill(sign, digits, flags, width, precision)
 
 
 def _real(kind: str, flags: str, width: int, precision: int | None, number: float) -> str:
     if number != number or number in (math.inf, -math.inf):
         return _not_a_number(kind, number)
-    sign = "-" if math.copysign(1.0, number) < 0 else "+" if "+" in flags else " " if " " in flags else ""
+    sign = sign_mark(math.copysign(1.0, number) < 0, flags)
     number = abs(number)
     if kind in "aA":
-        text = _hexadecimal(number, precision)
+        from ramet.text.float_format import hexadecimal
+
+        text = hexadecimal(number, precision, "#" in flags)
         text = text.upper() if kind == "A" else text
+        sign, text = sign + text[:2], text[2:]  # the zeros follow `0x`
     else:
         alternate = "#" if "#" in flags else ""
         text = format(number, f"{alternate}.{6 if precision is None else precision}{kind}")
-    if "0" in flags and "-" not in flags:
-        text = text.rjust(width - len(sign), "0")
-    return _pad(sign + text, width, flags)
-
-
-def _hexadecimal(number: float, precision: int | None) -> str:
-    """Format a number by C's %a."""
-    mantissa, _, exponent = number.hex().partition("p")
-    lead, _, digits = mantissa.partition(".")
-    if precision is None:
-        digits = digits.rstrip("0")
-    elif precision < 13:
-        scale = 16 ** (13 - precision)
-        whole = int(lead, 16) * 16**13 + int(digits.ljust(13, "0"), 16)
-        rounded, left = divmod(whole, scale)
-        rounded += 2 * left > scale or (2 * left == scale and rounded % 2 == 1)
-        lead, digits = (
-            f"0x{rounded >> 4 * precision:x}",
-            f"{rounded % 16**precision:0{precision}x}" if precision else "",
-        )
-    else:
-        digits = digits.ljust(precision, "0")
-    return f"{lead}{'.' if digits else ''}{digits}p{exponent}"
+    return fill(sign, text, flags, width)

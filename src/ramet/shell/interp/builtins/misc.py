@@ -16,7 +16,6 @@ from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
 from ramet.shell.expand.size_check import joined
-from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, misused, number_of, usage
 from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.run.functions import HOP, hop
@@ -24,6 +23,7 @@ from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, drive
 from ramet.shell.interp.run.traps import active, exit_within
 from ramet.shell.interp.state.frames import Frame
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
+from ramet.text import escapes
 
 
 def true(sh: ShellState, argv: list[str]) -> Result:
@@ -57,7 +57,7 @@ def _echoed(sh: ShellState, text: str, newline: bool, decode: bool) -> tuple[byt
     """Return the bytes of a text, escapes decoded, and whether a newline follows."""
     data = encode(text)
     if decode and b"\\" in data:
-        data, stopped = escapes.echo(data, bytewise(sh))
+        data, stopped = escapes.decode(escapes.ECHO, data, bytewise(sh))
         newline = newline and not stopped
     return data, newline
 

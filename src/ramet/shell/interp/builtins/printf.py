@@ -12,15 +12,15 @@ from ramet.concurrency.sizes import BATCH, LARGE, SMALL
 from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import is_name
-from ramet.shell.expand.arith.parser import wrap
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
-from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.main.time_text import time_text
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.scopes import split_subscript
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
+from ramet.text import escapes
+from ramet.text import printf as conversions
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -67,8 +67,8 @@ def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
         percent = data.find(b"%", pos)
         literal = data[pos : percent if percent >= 0 else len(data)]
         if literal:
-            parts += [Spec("", "", None, message, _WARNING) for message in escapes.unfinished(literal)]
-            parts.append(escapes.format(literal, plain))
+            parts += [Spec("", "", None, message, _WARNING) for message in escapes.digit_warnings(literal)]
+            parts.append(escapes.decode(escapes.FORMAT, literal, plain)[0])
         if percent < 0:
             break
         if data[percent : percent + 2] == b"%%":
@@ -176,7 +176,7 @@ class _PrintfCall:
     def real(self, text: str | None) -> Decimal:
         from decimal import Decimal
 
-        from ramet.shell.interp.builtins import float_format
+        from ramet.text import float_format
 
         if not text:
             return Decimal(0)
@@ -222,11 +222,12 @@ class _PrintfCall:
             return True
         flags, width, precision = self.measure(spec)
         if spec.kind in "di":
-            self._integer(self.integer(self.next()), "d", flags, width, precision)
+            self.emit(conversions.integer(self.integer(self.next()), "d", flags, width, precision).encode())
         elif spec.kind in "ouxX":
-            self._integer(self.integer(self.next(), True) & ((1 << 64) - 1), spec.kind, flags, width, precision)
+            number = self.integer(self.next(), True) & ((1 << 64) - 1)
+            self.emit(conversions.integer(number, spec.kind, flags, width, precision).encode())
         elif spec.kind in "fFeEgGaA":
-            self._real(self.real(self.next()), spec.kind, flags, width, precision)
+            self.emit(conversions.real(self.real(self.next()), spec.kind, flags, width, precision).encode())
         elif spec.kind == "c":
             self._text(encode((self.next() or "\0")[:1])[:1], flags, width, None)
         elif spec.kind == "s":
@@ -238,9 +239,9 @@ class _PrintfCall:
             self._text(encode(quote.backslashed(quote.as_locale(self.sh, text))), flags, width, precision)
         elif spec.kind == "b":
             source = encode(self.next() or "")
-            for message in escapes.unfinished(source):
+            for message in escapes.digit_warnings(source):
                 self.complain(message)
-            data, stopped = escapes.percent_b(source, bytewise(self.sh))
+            data, stopped = escapes.decode(escapes.PERCENT_B, source, bytewise(self.sh))
             self._text(data, flags, width, precision)
             return not stopped
         else:
@@ -271,38 +272,7 @@ class _PrintfCall:
     def _text(self, data: bytes, flags: str, width: int, precision: int | None) -> None:
         if precision is not None:
             data = data[:precision]
-        self.emit(data.ljust(width) if "-" in flags else data.rjust(width))
-
-    def _integer(self, value: int, kind: str, flags: str, width: int, precision: int | None) -> None:
-        sign = ""
-        if kind == "d":
-            value = wrap(value) if not -(1 << 63) <= value < (1 << 63) and value < (1 << 64) else value
-            sign = "-" if value < 0 else "+" if "+" in flags else " " if " " in flags else ""
-            digits = str(abs(value))
-        else:
-            digits = format(value, {"o": "o", "u": "d", "x": "x", "X": "X"}[kind])
-        zeros = 0
-        if precision is not None:
-            digits = digits if value or precision else ""
-            zeros = max(0, precision - len(digits))
-        if "#" in flags:
-            if kind == "o" and not digits.startswith("0") and not zeros:
-                digits = "0" + digits
-            elif kind in "xX" and value:
-                sign = "0" + kind
-        if "0" in flags and "-" not in flags and precision is None:
-            zeros = max(0, width - len(sign) - len(digits))
-        self._text(encode(sign + "0" * zeros + digits), flags, width, None)
-
-    def _real(self, value: Decimal, kind: str, flags: str, width: int, precision: int | None) -> None:
-        from ramet.shell.interp.builtins import float_format
-
-        text = float_format.written(value, kind, flags, precision)
-        if "0" in flags and "-" not in flags and text.lstrip("+- ")[:1].isdigit():
-            sign = text[0] if text[0] in "+- " else ""
-            sign += text[len(sign) : len(sign) + 2] if kind in "aA" else ""  # the zeros follow `0x`
-            text = sign + text[len(sign) :].rjust(width - len(sign), "0")
-        self._text(encode(text), flags, width, None)
+        self.emit(conversions.pad(data, flags, width))
 
     def _time(self, spec: Spec) -> str:
         argument = self.next()

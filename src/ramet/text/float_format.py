@@ -1,6 +1,7 @@
 """Floating-point conversions of `printf`: `%e`, `%f`, `%g` and `%a` of a `Decimal`.
 
-- bash computes with 64-bit mantissas; `parse` rounds to them, so that ties such as `%.1f` of 0.45 round as in bash.
+- bash and GNU compute with 64-bit mantissas. `parse` rounds to them, so ties such as `%.1f` of 0.45 round alike.
+- `%a` writes a double, with the first digit of a long double where the tool computes with those.
 """
 
 from __future__ import annotations
@@ -62,21 +63,20 @@ def _scaled(mantissa: int, power: int) -> Decimal:
     return _EXACT.scaleb(Decimal(mantissa * 5**-power), power)
 
 
-def written(value: Decimal, kind: str, flags: str, precision: int | None) -> str:
-    """Format a number for the conversion `kind`, with its sign and without padding."""
-    sign = "-" if value.is_signed() else "+" if "+" in flags else " " if " " in flags else ""
-    number, lower, point = value.copy_abs(), kind.lower(), "#" in flags
+def magnitude(value: Decimal, kind: str, precision: int | None, point: bool) -> str:
+    """Format a number for the conversion `kind`, without its sign; `point` keeps zeros and the point (`#`)."""
+    number, lower = value.copy_abs(), kind.lower()
     if not value.is_finite():
         text = "nan" if value.is_nan() else "inf"
     elif lower == "a":
-        text = _hexadecimal(float(number), precision, point)
+        text = hexadecimal(float(number), precision, point, long=True)
     elif lower == "f":
         text = _fixed(number, 6 if precision is None else precision, point)
     elif lower == "e":
         text = _scientific(number, 6 if precision is None else precision, point)
     else:
         text = _general(number, 6 if precision is None else precision or 1, point)
-    return sign + (text.upper() if kind.isupper() else text)
+    return text.upper() if kind.isupper() else text
 
 
 def _fixed(number: Decimal, precision: int, point: bool) -> str:
@@ -110,13 +110,18 @@ def _general(number: Decimal, precision: int, keep: bool) -> str:
     return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}e{power}"
 
 
-def _hexadecimal(number: float, precision: int | None, point: bool) -> str:
+def hexadecimal(number: float, precision: int | None, point: bool, long: bool = False) -> str:
+    """Format a double that is not negative by `%a`; the first digit is 1, or 8 to f in the form of a long double."""
     digits, _, power = number.hex().partition("p")
-    digits = digits.removeprefix("0x").replace(".", "")
+    digits, exponent = digits.removeprefix("0x").replace(".", ""), int(power)
+    if long and digits[0] == "1":
+        digits, exponent = f"{int(digits, 16) << 3:x}", exponent - 3
     if precision is None:
         digits = digits[0] + digits[1:].rstrip("0")
-    elif precision < len(digits) - 1:
+    elif precision < len(digits) - 1:  # a carry can make the first digit two: 0x10.0
         digits = f"{round(int(digits, 16) / 16 ** (len(digits) - 1 - precision)):x}"
     else:
         digits = digits.ljust(precision + 1, "0")
-    return f"0x{digits[0]}{'.' if digits[1:] or point else ''}{digits[1:]}p{int(power):+d}"
+    after = len(digits) - 1 if precision is None else precision
+    lead, rest = digits[: len(digits) - after], digits[len(digits) - after :]
+    return f"0x{lead}{'.' if rest or point else ''}{rest}p{exponent:+d}"
