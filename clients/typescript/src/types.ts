@@ -36,6 +36,8 @@ export interface ExecOptions extends Changing {
   stdin?: string | Uint8Array | undefined;
   /** Who runs it, for the history. */
   agent?: string | undefined;
+  /** Kept with the record of the command: tokens, money, the turn of an agent. */
+  meta?: Record<string, string | number | boolean> | undefined;
   /** Message and author of the revision that it makes, if it makes one. */
   message?: string | undefined;
   author?: string | undefined;
@@ -253,9 +255,13 @@ export interface FeedEvent {
 /** A command that ran. The output is how it began. */
 export interface CommandRecord {
   number: number;
+  /** `command`, or what changed the workspace without one: `tool`, `write`, `revert`, `merge`, `branch`, ... */
+  kind: string;
   command: string;
   session: string;
   agent: string;
+  /** Who called, on behalf of the agent. */
+  principal: string;
   cwd: string;
   startedAt: Date;
   endedAt: Date;
@@ -266,6 +272,17 @@ export interface CommandRecord {
   stderr: Bytes;
   stdoutSize: number;
   stderrSize: number;
+  /** Bytes by mount. */
+  bytesRead: Record<string, number>;
+  bytesWritten: Record<string, number>;
+  pathsWritten: string[];
+  pathsRemoved: string[];
+  /** Paths that are missing in both lists because there were too many. */
+  pathsCut: number;
+  /** Number of the record that this one is part of, such as that of a branch; 0 for none. */
+  parent: number;
+  cpuMs: number;
+  meta: Record<string, string | number | boolean>;
 }
 
 /** A background job (`cmd &`) that has ended. */

@@ -139,12 +139,14 @@ function keeping({ keep_last: keepLast = null, keep_within: within, min_age: age
  * @returns {CommandRecord}
  */
 export function commandRecord(found) {
-  const { number, command, cwd } = found;
+  const { number, command, cwd, kind, principal, parent, cpu, meta } = found;
   return {
-    number, command, cwd, session: found["session_id"], agent: found["agent_id"],
+    number, kind, command, cwd, session: found["session_id"], agent: found["agent_id"], principal,
     startedAt: date(found["started_at"]), endedAt: date(found["ended_at"]), exitCode: found["exit_code"],
     timedOut: found["timed_out"], cancelled: found["cancelled"], stdout: fromBase64(found["stdout"]),
     stderr: fromBase64(found["stderr"]), stdoutSize: found["stdout_bytes"], stderrSize: found["stderr_bytes"],
+    bytesRead: found["bytes_read"], bytesWritten: found["bytes_written"], pathsWritten: found["paths_written"],
+    pathsRemoved: found["paths_removed"], pathsCut: found["paths_cut"], parent, cpuMs: cpu * 1000, meta,
   };
 }
 

@@ -134,6 +134,8 @@ NOT_AFAR: Final = {
     "StoredWorkspace.draft": "the server does it before it answers",
     "StoredWorkspace.finish": "the server commits; `close` lets the connection go",
     "StoredWorkspace.from_config": "`ramet serve --config` describes workspaces",
+    "StoredWorkspace.recording": "each call from afar is one record already",
+    "StoredWorkspace.recorder": "the server records",
     "StoredWorkspace.fs": "files have calls of their own: `read`, `write`, `stat`, `scan`, ...",
     "StoredWorkspace.hydrate": "how a store opens a workspace",
     "StoredWorkspace.start_background": "the lease is the server's",

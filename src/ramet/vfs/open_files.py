@@ -24,12 +24,13 @@ GATHER = 4 * 1024 * 1024
 class CountedStream(FileStream):
     """Counts the bytes that pass and reports them when the file is closed."""
 
-    __slots__ = ("bytes_read", "bytes_written", "on_close")
+    __slots__ = ("bytes_read", "bytes_written", "on_close", "on_write")
 
     def __init__(self) -> None:
         super().__init__()
         self.bytes_read = self.bytes_written = 0
         self.on_close: Callable[[int, int], None] | None = None
+        self.on_write: Callable[[], None] | None = None
 
     def _closed(self) -> None:
         if self.on_close is not None:
@@ -63,6 +64,8 @@ class LocalStream(CountedStream):
             raise fail(errno.EBADF)
         if self._buffer:
             self.seek(self.tell())
+        if self.on_write is not None:
+            self.on_write()
         if self._append:
             self._offset = self._handle.stat().size or 0
         self._offset += self._handle.pwrite(self._offset, data)
@@ -79,6 +82,8 @@ class LocalStream(CountedStream):
         return self._handle.stat()
 
     async def truncate(self, size: int) -> None:
+        if self.on_write is not None:
+            self.on_write()
         self._handle.truncate(size)
 
     async def close(self) -> None:
@@ -136,6 +141,8 @@ class RemoteStream(CountedStream):
             raise fail(errno.EBADF)
         if not data:
             return
+        if self.on_write is not None:
+            self.on_write()
         if self._buffer or self._source is not None:
             self.seek(self.tell())
         if not self._gathered:
@@ -176,6 +183,8 @@ class RemoteStream(CountedStream):
 
     async def truncate(self, size: int) -> None:
         await self.flush()
+        if self.on_write is not None:
+            self.on_write()
         await self.resource.setattr(self._path, Attrs(size=size))
 
     async def close(self) -> None:

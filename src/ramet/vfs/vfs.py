@@ -36,7 +36,8 @@ from ramet.layers.readonly import ReadOnly
 from ramet.vfs.dev import DevResource
 from ramet.vfs.fifo import Fifo, FifoStream
 from ramet.vfs.mounts import MountTable, power_of
-from ramet.vfs.open_files import LocalStream, RemoteStream
+from ramet.vfs.open_files import CountedStream, LocalStream, RemoteStream
+from ramet.vfs.watch import TreeWatch
 
 MAX_LINKS = 40
 
@@ -52,6 +53,8 @@ class VFS(MountTable, Whole, Lending):
     def __init__(self, mounts: Mapping[Path, Resource], unlisted: Mapping[Path, Resource] | None = None) -> None:
         """`unlisted` mounts are reached by their path but do not show in the listing of their parent."""
         super().__init__(mounts, unlisted)
+        self.watch: TreeWatch | None = None
+        """Is told of every change."""
         self._dirty: dict[RemoteStream, Path] = {}
         self._fifos: dict[tuple[Resource, int], Fifo] = {}
         """Open named pipes, by resource and inode."""
@@ -316,13 +319,19 @@ class VFS(MountTable, Whole, Lending):
             await self._flush(path)
         self._refuse_point(path, errno.EEXIST if how in (How.CREATE, How.LINK) else errno.EISDIR)
         await self._make_way(path)
+        watch = self.watch
         if isinstance(data, bytes):
             resource, inner, _ = self.locate(path)
+            mark = None if watch is None else watch.before(path)
             try:
-                return await resource.write(inner, data, how, at=at, if_version=if_version)
+                done = await resource.write(inner, data, how, at=at, if_version=if_version)
             except OSError as error:
                 if error.errno not in (errno.ELOOP, errno.ENXIO):
                     raise _named(error, path) from None
+            else:
+                if watch is not None:
+                    watch.wrote(path, mark, len(data))
+                return done
         # A stream can be consumed only once, so the way is cleared before it is touched.
         target = await self._canonical(path)
         if how not in (How.CREATE, How.LINK):
@@ -333,9 +342,13 @@ class VFS(MountTable, Whole, Lending):
         try:
             if how in (How.REPLACE, How.APPEND) and await self._is_fifo(target):
                 return await self._into_fifo(target, data)
-            return await resource.write(inner, data, how, at=at, if_version=if_version)
+            mark = None if watch is None else watch.before(target)
+            done = await resource.write(inner, data, how, at=at, if_version=if_version)
         except OSError as error:
             raise _named(error, path) from None
+        if watch is not None:
+            watch.wrote(target, mark, len(data) if isinstance(data, bytes) else done.size)
+        return done
 
     async def _is_fifo(self, path: Path) -> bool:
         try:
@@ -354,13 +367,17 @@ class VFS(MountTable, Whole, Lending):
     async def mkdir(self, path: Path) -> None:
         self._refuse_point(path, errno.EEXIST)
         await self._make_way(path)
-        await self._at(path, lambda resource, inner: resource.mkdir(inner))
+        where = await self._at(path, lambda resource, inner: resource.mkdir(inner))
+        if self.watch is not None:
+            self.watch.wrote(where, None)
 
     async def remove(self, path: Path) -> None:
         self._refuse_point(path, errno.EBUSY)
         if not self._is_plain(path):
             self.generation += 1
-        await self._at(path, lambda resource, inner: resource.remove(inner))
+        where = await self._at(path, lambda resource, inner: resource.remove(inner))
+        if self.watch is not None:
+            self.watch.removed(where)
 
     def _is_plain(self, path: Path) -> bool:
         """Return whether the path is known synchronously to be a file."""
@@ -371,36 +388,42 @@ class VFS(MountTable, Whole, Lending):
         except OSError:
             return False
 
-    async def _at(self, path: Path, act: Callable[[Resource, Path], Awaitable[None]]) -> None:
-        """Act on a name directly, or on the resolved name if a link is in the way."""
+    async def _at(self, path: Path, act: Callable[[Resource, Path], Awaitable[None]]) -> Path:
+        """Act on a name directly, or on the resolved name if a link is in the way; returns where it acted."""
         resource, inner, _ = self.locate(path)
         try:
             await act(resource, inner)
-            return
+            return path
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise _named(error, path) from None
-        resource, inner, _ = self.locate(await self._follow(path, last=False))
+        where = await self._follow(path, last=False)
+        resource, inner, _ = self.locate(where)
         try:
             await act(resource, inner)
         except OSError as error:
             raise _named(error, path) from None
+        return where
 
     async def rename(self, src: Path, dst: Path) -> None:
         if self._dirty:
             await self._flush_all()
         self._refuse_point(src, errno.EBUSY)
         self._refuse_point(dst, errno.EBUSY)
-        src_resource, src_inner = await self._place(src)
-        dst_resource, dst_inner = await self._place(dst)
+        old, new = await self._canonical(src), await self._canonical(dst)
+        src_resource, src_inner, _ = self.locate(old)
+        dst_resource, dst_inner, _ = self.locate(new)
         if src_resource is not dst_resource:
             raise fail(errno.EXDEV, src)
         await self._make_way(dst)
         self.generation += 1
+        mark = None if self.watch is None else self.watch.before(new)
         try:
             await src_resource.rename(src_inner, dst_inner)
         except OSError as error:
             raise _named(error, src) from None
+        if self.watch is not None:
+            self.watch.renamed(old, new, mark)
 
     async def copy(self, src: Path, dst: Path) -> None:
         """Copy one file's content and mode: on the server within a mount, streamed between mounts."""
@@ -409,37 +432,57 @@ class VFS(MountTable, Whole, Lending):
         await self._make_way(dst)
         src_resource, src_inner, _ = self.locate(src)
         dst_resource, dst_inner, _ = self.locate(dst)
+        watch = self.watch
+        mark = None if watch is None else watch.before(dst)
         if src_resource is dst_resource and dst not in self._points:
             try:
-                return await src_resource.copy(src_inner, dst_inner)
+                await src_resource.copy(src_inner, dst_inner)
             except OSError as error:
                 if error.errno not in (errno.ENOTSUP, errno.ELOOP, errno.ENXIO):
                     raise _named(error, src) from None
+            else:
+                if watch is not None:
+                    watch.copied(src, dst, mark)
+                return
         src = await self.resolve(src)
         dst = await self._last_target(await self._canonical(dst))
         src_resource, src_inner, _ = self.locate(src)
         dst_resource, dst_inner, _ = self.locate(dst)
+        mark = None if watch is None else watch.before(dst)
         if src_resource is dst_resource:
             try:
-                return await src_resource.copy(src_inner, dst_inner)
+                await src_resource.copy(src_inner, dst_inner)
             except OSError as error:
                 if error.errno not in (errno.ENOTSUP, errno.ENXIO):
                     raise _named(error, src) from None
+            else:
+                if watch is not None:
+                    watch.copied(src, dst, mark)
+                return
         stat = await src_resource.stat(src_inner)
         await self.write(dst, self.read(src))
         await ops.keep_attrs(dst_resource, dst_inner, Stat(Kind.FILE, mode=stat.mode))
-        return None
+        if watch is not None:
+            watch.copied(src, dst, None)
 
     def copy_files_now(self, src: Path, dst: Path, names: Sequence[str], need: int = 0) -> int:
         """See `Lending`: for two directories of one mount that supports it."""
         found = self._bulk(src)
         if found is None or self._bulk(dst) is not found or dst in self._ways:
             return 0
-        return found.copy_files_now(self.locate(src)[1], self.locate(dst)[1], names, need)
+        done = found.copy_files_now(self.locate(src)[1], self.locate(dst)[1], names, need)
+        if self.watch is not None:
+            for name in names[:done]:
+                self.watch.copied(src / name, dst / name, None)
+        return done
 
     def remove_files_now(self, directory: Path, names: Sequence[str]) -> int:
         found = self._bulk(directory)
-        return 0 if found is None else found.remove_files_now(self.locate(directory)[1], names)
+        done = 0 if found is None else found.remove_files_now(self.locate(directory)[1], names)
+        if self.watch is not None:
+            for name in names[:done]:
+                self.watch.removed(directory / name)
+        return done
 
     def _bulk(self, directory: Path) -> Bulk | None:
         if self._dirty or directory in self._points:
@@ -453,19 +496,25 @@ class VFS(MountTable, Whole, Lending):
         if attrs.mode is not None:
             self.generation += 1
         if attrs.follow or (await self.stat(path)).kind is not Kind.LINK:
-            resource, inner, _ = self.locate(await self.resolve(path))
+            where = await self.resolve(path)
+            resource, inner, _ = self.locate(where)
         else:
-            resource, inner = await self._place(path)
+            where = await self._canonical(path)
+            resource, inner, _ = self.locate(where)
             if Cap.LINKS not in resource.caps or Cap.LOCAL not in resource.caps:
                 raise fail(errno.ENOTSUP, path)
+        mark = None if self.watch is None else self.watch.before(where)
         try:
             await resource.setattr(inner, attrs)
         except OSError as error:
             raise _named(error, path) from None
+        if self.watch is not None:
+            self.watch.wrote(where, mark)
 
     async def link(self, src: Path, dst: Path) -> None:
-        src_resource, src_inner = await self._place(src)
-        dst_resource, dst_inner = await self._place(dst)
+        old, new = await self._canonical(src), await self._canonical(dst)
+        src_resource, src_inner, _ = self.locate(old)
+        dst_resource, dst_inner, _ = self.locate(new)
         if src_resource is not dst_resource:
             raise fail(errno.EXDEV, src)
         power = extension(src_resource, HardLinks)  # type: ignore[type-abstract]
@@ -476,11 +525,15 @@ class VFS(MountTable, Whole, Lending):
             await power.link(src_inner, dst_inner)
         except OSError as error:
             raise _named(error, dst) from None
+        if self.watch is not None:
+            self.watch.linked(old, new)
 
     async def mkfifo(self, path: Path) -> None:
         self._refuse_point(path, errno.EEXIST)
         await self._make_way(path)
-        await self._at(path, _mkfifo)
+        where = await self._at(path, _mkfifo)
+        if self.watch is not None:
+            self.watch.wrote(where, None)
 
     async def close(self) -> None:
         await self._flush_all()
@@ -496,6 +549,9 @@ class VFS(MountTable, Whole, Lending):
         resource, inner, _ = self.locate(target)
         if isinstance(resource, DevResource):
             return resource.stream(inner)
+        watch = self.watch if how & Open.WRITE else None
+        mark = None if watch is None else watch.before(target)
+        changed = stat is None or bool(how & Open.TRUNCATE and stat.kind is Kind.FILE and stat.size != 0)
         if stat is None:
             await self._make_way(target)
             await resource.write(inner, b"", How.CREATE)
@@ -510,6 +566,12 @@ class VFS(MountTable, Whole, Lending):
             await resource.write(inner, b"")
         elif how & Open.WRITE:
             await resource.setattr(inner, Attrs())
+        stream = self._stream(resource, inner, how)
+        if watch is not None:
+            stream.on_write = watch.opened(target, mark, changed)
+        return stream
+
+    def _stream(self, resource: Resource, inner: Path, how: Open) -> CountedStream:
         openable = extension(resource, Openable)  # type: ignore[type-abstract]
         if openable is not None:
             try:
@@ -653,11 +715,6 @@ class VFS(MountTable, Whole, Lending):
         return lambda path: (paths := kept.get(self.mount_of(path))) is None or path in paths
 
     # --------------------------------------------------------------------------------------------- helpers
-
-    async def _place(self, path: Path) -> tuple[Resource, Path]:
-        """Resolve the parents of `path`, keeping the last component."""
-        resource, inner, _ = self.locate(await self._canonical(path))
-        return resource, inner
 
     async def _make_way(self, path: Path) -> None:
         """Before something is created at `path`, make the directories that lead to its mount real."""

@@ -23,7 +23,8 @@ from ramet.core.usage import USAGE, Usage
 from ramet.shell.expand.values import EXPORT
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.workspace.execution import Channels
-from ramet.workspace.history import HEAD_BYTES, ExecutionRecord
+from ramet.workspace.history import HEAD_BYTES, MetaValue
+from ramet.workspace.recorder import CURRENT, OpenRecord
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session
 
@@ -46,6 +47,7 @@ class Call:
     env: Mapping[str, str]
     limits: Limits
     cancel: asyncio.Event | None
+    meta: Mapping[str, MetaValue] = field(default_factory=dict)
 
 
 def check_arguments(command: object, stdin: object, env: Mapping[str, str] | None, timeout: object) -> None:
@@ -76,11 +78,12 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
     async with session.lock:
         _check_open(ws)  # the session may have been closed by an earlier call
         session.running = asyncio.current_task()
-        clock = ws.settings.clock
-        started = clock()
-        session.fs.start(call.agent_id)
+        entry = ws.recorder.start(
+            "command", call.command, session_id=session.session_id, agent_id=call.agent_id, meta=call.meta
+        )
+        session.fs.start(entry.actor.agent_id)
         outcome = _Outcome()
-        counting = USAGE.set(outcome.usage)
+        counting, current = USAGE.set(outcome.usage), CURRENT.set(entry)
         options = None if session.sticky_options else frozenset(session.state.options)
         try:
             if session.reopen:
@@ -104,14 +107,14 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
         finally:
             session.running = None
             USAGE.reset(counting)
+            CURRENT.reset(current)
             if options is not None and options != session.state.options:
                 for name in options ^ session.state.options:
                     session.state.set_option(name, name in options)
             if isinstance(call.stdin, IteratorReader):
                 await call.stdin.close()
-            ended = clock()
-            ws.history.add(_record(ws, call, channels, outcome, started, ended))
-        return _result(call, channels, outcome, ended - started)
+            duration = _finish(ws, call, entry, channels, outcome)
+        return _result(entry, channels, outcome, duration)
 
 
 async def _flush_open_files(ws: Workspace, channels: Channels, outcome: _Outcome) -> None:
@@ -254,33 +257,26 @@ def _call_environment(session: Session, call: Call) -> Iterator[None]:
             state.cwd = cwd
 
 
-def _result(call: Call, channels: Channels, outcome: _Outcome, duration: float) -> IOResult:
-    fs = call.session.fs
+def _result(entry: OpenRecord, channels: Channels, outcome: _Outcome, duration: float) -> IOResult:
     return IOResult(
         stdout=channels.captured_out.getvalue(),
         stderr=channels.captured_err.getvalue(),
         exit_code=outcome.exit_code,
         timed_out=outcome.timed_out,
         truncated=outcome.truncated or channels.overflowed,
-        bytes_read=dict(fs.bytes_read),
-        bytes_written=dict(fs.bytes_written),
+        bytes_read=dict(entry.bytes_read),
+        bytes_written=dict(entry.bytes_written),
         cache_hits=outcome.usage.cache_hits,
         duration=duration,
     )
 
 
-def _record(
-    ws: Workspace, call: Call, channels: Channels, outcome: _Outcome, started: float, ended: float
-) -> ExecutionRecord:
-    scrub, fs = ws.secrets.scrub, call.session.fs
+def _finish(ws: Workspace, call: Call, entry: OpenRecord, channels: Channels, outcome: _Outcome) -> float:
+    """Add the record; returns the seconds that the call took."""
+    scrub = ws.secrets.scrub
     out, err = channels.captured_out, channels.captured_err
-    return ExecutionRecord(
-        number=ws.history.next_number,
-        session_id=call.session.session_id,
-        agent_id=call.agent_id,
-        command=ws.secrets.scrub_text(call.command),
-        started_at=started,
-        ended_at=ended,
+    return ws.recorder.finish(
+        entry,
         exit_code=outcome.exit_code,
         stdout=scrub(out.head(HEAD_BYTES * 2))[:HEAD_BYTES],
         stderr=scrub(err.head(HEAD_BYTES * 2))[:HEAD_BYTES],
@@ -289,7 +285,5 @@ def _record(
         timed_out=outcome.timed_out,
         cancelled=outcome.cancelled,
         cwd=str(call.session.cwd),
-        bytes_read=dict(fs.bytes_read),
-        bytes_written=dict(fs.bytes_written),
         cache_hits=outcome.usage.cache_hits,
-    )
+    ).duration

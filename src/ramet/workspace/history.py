@@ -18,14 +18,20 @@ from ramet.workspace.packed_log import PackedLog
 
 HEAD_BYTES: Final = 4096
 """Bytes of stdout and stderr per record."""
+KINDS: Final = (
+    "command", "tool", "write", "revert", "merge", "fork", "import", "mount", "recovery", "branch",
+)  # fmt: skip
+"""What a record may be about: `write` is a file operation without a command, `mount` also an unmount."""
+MetaValue = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRecord:
-    """One change or `execute` call. Output is cut at `HEAD_BYTES`; `stdout_bytes` is its full size.
+    """One change of the workspace, or one `execute` call. Numbers are its ids and never repeat.
 
-    `kind` is `command`, or the verb that changed the workspace without one (`revert`, `merge`); `session_id` is empty
-    then, and `agent_id` names the caller.
+    - Output is cut at `HEAD_BYTES`; `stdout_bytes` is its full size.
+    - `command` is shell text, or one line that names the tool, the write or the verb with its arguments.
+    - Changes of a whole workspace (`revert`, `merge`, `fork`, ...) have no session.
     """
 
     number: int
@@ -46,6 +52,19 @@ class ExecutionRecord:
     bytes_written: dict[str, int] = field(default_factory=dict)
     cache_hits: int = 0
     kind: str = "command"
+    """One of `KINDS`."""
+    principal: str = ""
+    """Who called: the principal of a request, or the user of the process. `agent_id` says on behalf of which agent."""
+    paths_written: tuple[str, ...] = ()
+    paths_removed: tuple[str, ...] = ()
+    paths_cut: int = 0
+    """Paths that are missing in both lists because there were too many."""
+    parent: int = 0
+    """The number of the record that this one is part of, such as that of a branch; 0 for none."""
+    cpu: float = 0.0
+    """CPU seconds of the event loop's thread meanwhile; calls that run at the same time share it."""
+    meta: dict[str, MetaValue] = field(default_factory=dict)
+    """What the caller gave to `execute(..., meta={...})`: tokens, money, turn, ..."""
 
     @property
     def duration(self) -> float:
@@ -55,6 +74,8 @@ class ExecutionRecord:
         plain: dict[str, Any] = {name: getattr(self, name) for name in _FIELDS}
         plain["stdout"], plain["stderr"] = decode(self.stdout), decode(self.stderr)
         plain["bytes_read"], plain["bytes_written"] = dict(self.bytes_read), dict(self.bytes_written)
+        plain["paths_written"], plain["paths_removed"] = list(self.paths_written), list(self.paths_removed)
+        plain["meta"] = dict(self.meta)
         return plain
 
     @classmethod
@@ -66,7 +87,11 @@ class ExecutionRecord:
                 value = plain[name]
                 if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
                     raise ValueError(f"{name!r} of a history record is malformed")
-                known[name] = value.encode("utf-8", "surrogateescape") if name in ("stdout", "stderr") else value
+                if name in ("stdout", "stderr"):
+                    value = value.encode("utf-8", "surrogateescape")
+                elif name in ("paths_written", "paths_removed"):
+                    value = tuple(map(str, value))
+                known[name] = value
             elif name in _REQUIRED:
                 raise ValueError(f"a history record has no {name!r}")
         return cls(**known)
@@ -80,7 +105,8 @@ _REQUIRED: Final[dict[str, Any]] = {
 _FIELDS: Final[dict[str, Any]] = {
     **_REQUIRED, "stdout": str, "stderr": str, "stdout_bytes": int, "stderr_bytes": int, "timed_out": bool,
     "cancelled": bool, "cwd": str, "bytes_read": dict, "bytes_written": dict, "cache_hits": int,
-    "kind": str,
+    "kind": str, "principal": str, "paths_written": list, "paths_removed": list, "paths_cut": int, "parent": int,
+    "cpu": _NUMBER, "meta": dict,
 }  # fmt: skip
 
 
@@ -169,7 +195,7 @@ class History:
         return [
             (record.number, record.command, record.started_at)
             for record in self.after(number)
-            if record.session_id == session_id
+            if record.session_id == session_id and record.kind == "command"
         ]
 
     def operations(self, session_id: str | None = None) -> list[OperationRecord]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import time
-from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 from typing import Any
 
@@ -22,10 +22,10 @@ from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import FileStream, closing
 from ramet.vfs.open_files import CountedStream
 from ramet.vfs.vfs import VFS
-from ramet.workspace.history import History, OperationRecord
+from ramet.workspace.history import OperationRecord
 from ramet.workspace.permissions import READ, Permissions
 from ramet.workspace.policy import Policy, Request
-from ramet.workspace.secrets import Secrets
+from ramet.workspace.recorder import OpenRecord, Recorder
 
 
 class SessionFS(Whole, Lending):
@@ -35,18 +35,15 @@ class SessionFS(Whole, Lending):
         self,
         vfs: VFS,
         session_id: str,
-        history: History,
-        secrets: Secrets,
+        recorder: Recorder,
         policy: Policy | None,
-        now: Callable[[], float],
         uid: int,
     ) -> None:
-        self._vfs, self._history, self._secrets, self._policy, self._now = vfs, history, secrets, policy, now
+        self._vfs, self._recorder, self._policy = vfs, recorder, policy
+        self._history, self._secrets, self._now = recorder.history, recorder.secrets, recorder.clock
         self._may = Permissions(vfs, uid)
         self.session_id = session_id
         self.agent_id = ""
-        self.bytes_read: defaultdict[str, int] = defaultdict(int)
-        self.bytes_written: defaultdict[str, int] = defaultdict(int)
         self._asks = policy is not None and policy.watches_files
         self._hides = policy is not None and policy.hides
         self._slice_end = 0.0
@@ -59,11 +56,9 @@ class SessionFS(Whole, Lending):
         return self._vfs.mount_of(path)
 
     def start(self, agent_id: str) -> None:
-        """Start an execution: reset the byte counts."""
+        """Start an execution."""
         self.agent_id = agent_id
         self._slice_end = time.monotonic() + Budget.SLICE
-        self.bytes_read.clear()
-        self.bytes_written.clear()
 
     # ------------------------------------------------------------------------------------------- recording
 
@@ -88,10 +83,12 @@ class SessionFS(Whole, Lending):
 
     def _note(self, verb: str, path: Path, read: int = 0, written: int = 0, error: int = 0) -> None:
         mount = self._vfs.mount_of(path)
-        if read:
-            self.bytes_read[mount] += read
-        if written:
-            self.bytes_written[mount] += written
+        entry = self._recorder.current() if read or written else None
+        if entry is not None:
+            if read:
+                entry.bytes_read[mount] += read
+            if written:
+                entry.bytes_written[mount] += written
         if self._policy is not None and self._policy.quotas and (read or written):
             self._policy.moved(Request("file", verb, path, self.session_id, self.agent_id), read + written)
         shown = self._secrets.scrub_text(path) if self._secrets else path
@@ -103,6 +100,12 @@ class SessionFS(Whole, Lending):
     def _record_failure(self, verb: str, path: Path, error: OSError) -> OSError:
         self._note(verb, path, error=error.errno or errno.EIO)
         return error
+
+    def _recorded(self, what: str) -> AbstractContextManager[OpenRecord | None]:
+        """Make a change outside of a command a record of its own."""
+        if self._recorder.current() is not None:
+            return nullcontext()
+        return self._recorder.recording("write", what, session_id=self.session_id)
 
     # ---------------------------------------------------------------------------------------------- verbs
 
@@ -165,7 +168,9 @@ class SessionFS(Whole, Lending):
             return [None] * len(names)  # reading each file reports the error
         found = await self._vfs.small_files(directory, names, self._may.bits(READ))
         read = [(name, len(data)) for name, data in zip(names, found, strict=True) if data is not None]
-        self.bytes_read[self._vfs.mount_of(directory)] += sum(size for _, size in read)
+        entry = self._recorder.current()
+        if entry is not None and read:
+            entry.bytes_read[self._vfs.mount_of(directory)] += sum(size for _, size in read)
         self._note_all("read", directory, read)
         return found
 
@@ -189,12 +194,16 @@ class SessionFS(Whole, Lending):
         await self._ask("write", path)
         counter = _ByteCounter()
         content: Data = data if isinstance(data, bytes) else counter.count(data)
-        try:
-            await (self._may.entry(path) if how in (How.CREATE, How.LINK) else self._may.written(path))
-            stat = await self._vfs.write(path, content, how, at=at, if_version=if_version)
-        except OSError as error:
-            raise self._record_failure("write", path, error) from None
-        self._note("write", path, written=len(data) if isinstance(data, bytes) else counter.size)
+        with self._recorded(f"write {path}") as alone:
+            try:
+                await (self._may.entry(path) if how in (How.CREATE, How.LINK) else self._may.written(path))
+                stat = await self._vfs.write(path, content, how, at=at, if_version=if_version)
+            except OSError as error:
+                raise self._record_failure("write", path, error) from None
+            size = len(data) if isinstance(data, bytes) else counter.size
+            self._note("write", path, written=size)
+            if alone is not None:
+                alone.command = f"write {path} ({size} bytes)"
         return stat
 
     async def mkdir(self, path: Path) -> None:
@@ -206,12 +215,12 @@ class SessionFS(Whole, Lending):
     async def rename(self, src: Path, dst: Path) -> None:
         await self._ask("write", dst)
         await self._may.entry(dst)
-        await self._change("rename", src, lambda: self._vfs.rename(src, dst), self._may.entry(src))
+        await self._change("rename", src, lambda: self._vfs.rename(src, dst), self._may.entry(src), dst)
 
     async def copy(self, src: Path, dst: Path) -> None:
         await self._ask("read", src)
         await self._may.check(src, READ)
-        await self._change("copy", dst, lambda: self._vfs.copy(src, dst), self._may.written(dst))
+        await self._change("copy", dst, lambda: self._vfs.copy(src, dst), self._may.written(dst), src)
 
     async def copy_files(self, src: Path, dst: Path, names: Sequence[str]) -> int:
         if not names or self._asks:
@@ -221,7 +230,8 @@ class SessionFS(Whole, Lending):
             await self._may.entry(dst / names[0])
         except OSError:
             return 0  # copying each file reports the error
-        done = self._vfs.copy_files_now(src, dst, names, self._may.bits(READ))
+        with self._recorded(f"copy {len(names)} files of {src} to {dst}"):
+            done = self._vfs.copy_files_now(src, dst, names, self._may.bits(READ))
         self._note_all("copy", dst, zip(names[:done], repeat(0)))
         return done
 
@@ -232,7 +242,8 @@ class SessionFS(Whole, Lending):
             await self._may.entry(directory / names[0])
         except OSError:
             return 0
-        done = self._vfs.remove_files_now(directory, names)
+        with self._recorded(f"remove {len(names)} files of {directory}"):
+            done = self._vfs.remove_files_now(directory, names)
         self._note_all("remove", directory, zip(names[:done], repeat(0)))
         return done
 
@@ -260,19 +271,25 @@ class SessionFS(Whole, Lending):
         await self._change("mkfifo", path, lambda: self._vfs.mkfifo(path), self._may.entry(path))
 
     async def _change(
-        self, verb: str, path: Path, act: Callable[[], Awaitable[None]], may: Coroutine[Any, Any, None]
+        self,
+        verb: str,
+        path: Path,
+        act: Callable[[], Awaitable[None]],
+        may: Coroutine[Any, Any, None],
+        other: Path | None = None,
     ) -> None:
         try:
             await self._ask(verb, path)
         except BaseException:
             may.close()
             raise
-        try:
-            await may
-            await act()
-        except OSError as error:
-            raise self._record_failure(verb, path, error) from None
-        self._note(verb, path)
+        with self._recorded(f"{verb} {path}" if other is None else f"{verb} {path} {other}"):
+            try:
+                await may
+                await act()
+            except OSError as error:
+                raise self._record_failure(verb, path, error) from None
+            self._note(verb, path)
 
     async def open(self, path: Path, how: Open = Open.READ) -> FileStream:
         verb = "write" if how & Open.WRITE else "open-read"
@@ -282,7 +299,8 @@ class SessionFS(Whole, Lending):
                 await self._may.check(path, READ)
             if how & Open.WRITE:
                 await self._may.written(path)
-            stream = await self._vfs.open(path, how)
+            with self._recorded(f"write {path}"):
+                stream = await self._vfs.open(path, how)
         except OSError as error:
             raise self._record_failure("open", path, error) from None
         if isinstance(stream, CountedStream):

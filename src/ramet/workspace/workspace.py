@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,9 +35,10 @@ from ramet.vfs.vfs import VFS
 from ramet.workspace.bin_dir import ProgramsResource
 from ramet.workspace.call import Call, check_arguments, estimate_call, run_call
 from ramet.workspace.execution import Execution
-from ramet.workspace.history import History, ObserverResource
+from ramet.workspace.history import History, MetaValue, ObserverResource
 from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mounts, parse_prefix
 from ramet.workspace.policy import Policy, Request
+from ramet.workspace.recorder import OpenRecord, Recorder, check_meta
 from ramet.workspace.registry import CommandRegistry, UserCommand
 from ramet.workspace.secrets import Secrets
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID, Session, SessionManager
@@ -99,6 +101,7 @@ class Workspace:
         self.policy = Policy.from_dict(policy) if isinstance(policy, Mapping) else policy
         self.secrets = Secrets(secrets)
         self.history = History()
+        self.recorder = Recorder(self.history, self.secrets, self.settings.clock)
         self.commands = CommandRegistry()
         self.closed = False
         self.finished_jobs: list[dict[str, Any]] = []
@@ -117,6 +120,7 @@ class Workspace:
         for prefix in own.keys() & given.keys():
             raise RametError("invalid_argument", f"mount {prefix!r}: reserved by the workspace", "mount elsewhere")
         self._vfs = VFS({prefix: self._stack(mount) for prefix, mount in given.items()}, unlisted=own)
+        self._vfs.watch, self.recorder.mount_of = self.recorder, self._vfs.mount_of
         self.sessions = SessionManager(self._make_session)
         self._observer.known.add(DEFAULT_SESSION_ID)
 
@@ -141,7 +145,7 @@ class Workspace:
 
     @property
     def fs(self) -> VFS:
-        """The whole tree as a Resource, without a session: no recording and no policy."""
+        """The whole tree as a Resource, without a session and its policy. Each change is a record of its own."""
         return self._vfs
 
     def mounts(self, *, scratch: bool = False) -> list[Mount]:
@@ -156,7 +160,9 @@ class Workspace:
             if not old.scratch:
                 raise RametError("already_exists", f"cannot mount at {prefix}: it is in use", "unmount it first")
             self._vfs.unmount(path)
-        self._add(Mount(path, resource, as_mode(mode)))
+        made = Mount(path, resource, as_mode(mode))
+        self._add(made)
+        self.recorder.add("mount", f"mount {path} ({type(resource).__name__}, {made.mode.value})")
 
     async def unmount(self, prefix: str) -> Resource:
         """Remove a mount, and return its open resource."""
@@ -169,6 +175,7 @@ class Workspace:
             )
         await self._vfs.flush()
         self._vfs.unmount(path)
+        self.recorder.add("mount", f"unmount {path}")
         return self._mounts.pop(path).resource
 
     def _add(self, mount: Mount) -> None:
@@ -198,9 +205,7 @@ class Workspace:
 
     def _make_session(self, session_id: str, env: Mapping[str, str] | None, cwd: Path | None) -> Session:
         settings = self.settings
-        fs = SessionFS(
-            self._vfs, session_id, self.history, self.secrets, self.policy, settings.clock, settings.user.uid
-        )
+        fs = SessionFS(self._vfs, session_id, self.recorder, self.policy, settings.user.uid)
         shell = Shell(
             fs=fs,
             commands=self.commands,
@@ -277,12 +282,14 @@ class Workspace:
         timeout: float | None = None,
         limits: Limits | None = None,
         cancel: asyncio.Event | None = None,
+        meta: Mapping[str, MetaValue] | None = None,
     ) -> Execution:
         """Run shell text in a session: `await` it for an IOResult, or iterate over its output.
 
         `cwd` and `env` apply to this call only. `timeout` ends it with exit code 124 and the output so far; cancelling
         the awaiting task, or setting `cancel`, stops it and raises. `provision=True` runs nothing and returns the cost
-        in `result.estimate`. `native=True` requires real processes.
+        in `result.estimate`. `native=True` requires real processes. `meta` is kept with the record of the call: tokens,
+        money, the turn of an agent.
         """
         if native:
             raise RametError("unsupported", "no native runtime is available", "leave native out, or pass native=False")
@@ -299,10 +306,26 @@ class Workspace:
             env=dict(env or {}),
             limits=bounds,
             cancel=cancel,
+            meta=check_meta(meta),
         )
         if provision:
             return Execution(lambda channels: estimate_call(self, call, channels), bounds.output_bytes)
         return self._follow_up(call, Execution(lambda channels: run_call(self, call, channels), bounds.output_bytes))
+
+    def recording(
+        self,
+        kind: str,
+        summary: str,
+        *,
+        session_id: str = "",
+        agent_id: str = "",
+        meta: Mapping[str, MetaValue] | None = None,
+    ) -> AbstractContextManager[OpenRecord]:
+        """Make one record of all file changes inside a `with` block, instead of one for each: a tool call, an upload.
+
+        `kind` is one of `history.KINDS`; `summary` is one line, such as `edit /a`. Without a change there is no record.
+        """
+        return self.recorder.recording(kind, summary, session_id=session_id, agent_id=agent_id, meta=check_meta(meta))
 
     def _follow_up(self, call: Call, execution: Execution) -> Execution:
         """Hook for subclasses: extend a call that is about to run."""

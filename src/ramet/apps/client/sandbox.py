@@ -125,15 +125,15 @@ class RemoteSandbox:
             raise RametError("closed", f"{self.name or 'the sandbox'} is not running", "start it, or make another")
 
     def exec(self, command: str | Sequence[str], **options: Any) -> IOResult:
-        """Run shell text, or words as they are; options are `session_id`, `stdin`, `cwd`, `env` and `timeout`."""
+        """Run shell text, or words as they are; options as for `execute` (`session_id`, `cwd`, `meta`, ...)."""
         self._running()
         text = command if isinstance(command, str) else shlex.join(command)
         stdin = options.pop("stdin", None)
         session, agent = options.pop("session_id", DEFAULT_SESSION_ID), options.pop("agent_id", DEFAULT_AGENT_ID)
-        cwd, env, timeout = (options.pop(name, None) for name in ("cwd", "env", "timeout"))
+        cwd, env, timeout, meta = (options.pop(name, None) for name in ("cwd", "env", "timeout", "meta"))
         if options:
             raise TypeError(f"exec() got an unexpected keyword argument {next(iter(options))!r}")
-        body = exec_body(text, session, agent, cwd, env, timeout)
+        body = exec_body(text, session, agent, cwd, env, timeout, meta)
         following = encode(stdin) if isinstance(stdin, str) else stdin
         if following is not None and len(following) <= SHORT:
             import base64

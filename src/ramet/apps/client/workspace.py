@@ -37,7 +37,7 @@ from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
 
 if TYPE_CHECKING:
-    from ramet.workspace.history import ExecutionRecord
+    from ramet.workspace.history import ExecutionRecord, MetaValue
     from ramet.workspace.snapshot.archive import Target
     from ramet.workspace.stored.saved_state import SavedSession
 
@@ -130,6 +130,7 @@ class RemoteWorkspace:
         timeout: float | None = None,
         message: str = "",
         author: str = "",
+        meta: Mapping[str, MetaValue] | None = None,
         idempotency_key: str | None = None,
     ) -> Execution:
         """`await` it for an IOResult, or iterate it for output while it runs; cancelling stops the command there.
@@ -139,7 +140,7 @@ class RemoteWorkspace:
         changes is gone when it has ended. What comes in by `stdin` is sent as it comes; the command begins when all is
         there.
         """
-        body = exec_body(command, session_id, agent_id, cwd, env, timeout)
+        body = exec_body(command, session_id, agent_id, cwd, env, timeout, meta)
         body.update(
             without_none({"message": message or None, "author": author or None, "provision": provision or None})
         )
@@ -197,10 +198,11 @@ class RemoteWorkspace:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        meta: Mapping[str, MetaValue] | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
         """Begin a command that goes on without this client; the job that it is."""
-        body = exec_body(command, session_id, agent_id, cwd, env, timeout)
+        body = exec_body(command, session_id, agent_id, cwd, env, timeout, meta)
         self._live()
         body = {**body, **await stdin_body(stdin), "detach": True}
         return as_kind(await self._ask("POST", "exec", body, key=idempotency_key), Job)
@@ -392,7 +394,13 @@ class RemoteWorkspace:
 
 
 def exec_body(
-    command: str, session_id: str, agent_id: str, cwd: str | None, env: Mapping[str, str] | None, timeout: float | None
+    command: str,
+    session_id: str,
+    agent_id: str,
+    cwd: str | None,
+    env: Mapping[str, str] | None,
+    timeout: float | None,
+    meta: Mapping[str, MetaValue] | None = None,
 ) -> dict[str, Any]:
     """The body of an exec."""
     body: dict[str, Any] = {"command": command, "session": session_id, "agent": agent_id, "env": dict(env or {})}
@@ -400,6 +408,8 @@ def exec_body(
         body["cwd"] = cwd
     if timeout is not None:
         body["timeout_ms"] = int(timeout * 1000)
+    if meta:
+        body["meta"] = dict(meta)
     return body
 
 

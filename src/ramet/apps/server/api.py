@@ -28,6 +28,7 @@ from ramet.apps.server.request import (
 )
 from ramet.apps.server.routes import ROUTES, Route
 from ramet.apps.server.settings import ServerSettings
+from ramet.workspace.recorder import acting
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import StoredWorkspace
 
@@ -120,8 +121,9 @@ class Api:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = Call(scope, receive, scope.get("ramet.client", ""))
         try:
-            reply = await self._answered(call)
-            await send_reply(reply, call, send)
+            with acting(principal=self.access.principal(call) or ""):
+                reply = await self._answered(call)
+                await send_reply(reply, call, send)
         except ClientGone:
             return
         except asyncio.CancelledError:

@@ -246,6 +246,8 @@ class Exec(Body):
     stdin: str | None = None
     stdin_base64: str | None = None
     agent: Id = "default"
+    meta: dict[str, str | int | float | bool] = field(default_factory=dict)
+    """Kept with the record of the command: tokens, money, the turn of an agent."""
     encoding: Encoding = "utf-8"
     """`base64` asks for base64 always; text that is not UTF-8 comes as base64 anyway."""
     stream: bool = False

@@ -18,17 +18,21 @@ def history(
     last: Annotated[int, Option("--last", "-n", minimum=0, help="Only so many, the newest ones; 0 is all.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Show the commands that ran in a workspace, the newest last."""
+    """Show the commands and other changes of a workspace, the newest last."""
     where, revision = split_name(name)
     rows = [
         {
-            "number": record.number, "time": iso_time(record.started_at), "session": record.session_id,
-            "status": record.exit_code, "seconds": round(record.duration, 3), "cwd": record.cwd,
-            "command": record.command, "agent": record.agent_id,
+            "number": record.number, "time": iso_time(record.started_at), "kind": record.kind,
+            "session": record.session_id, "agent": record.agent_id, "principal": record.principal,
+            "status": record.exit_code, "seconds": round(record.duration, 3), "cpu": round(record.cpu, 3),
+            "cwd": record.cwd, "command": record.command, "bytes_read": record.bytes_read,
+            "bytes_written": record.bytes_written, "paths_written": list(record.paths_written),
+            "paths_removed": list(record.paths_removed), "paths_cut": record.paths_cut, "parent": record.parent,
+            "meta": record.meta,
         }
         for record in any_store(store)[where].history(revision, session=session, last=last or None)
     ]  # fmt: skip
-    columns = ("number", "time", "session", "status", "seconds", "command")
+    columns = ("number", "time", "kind", "session", "agent", "status", "seconds", "command")
     show(rows, columns, as_json, empty="nothing has run in it")
 
 

@@ -185,7 +185,7 @@ def _execution(hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin, *, buffe
         raise Refusal("invalid_argument", "a command cannot hold a NUL character", "leave it out")
     return hosted.ws.execute(
         asked.command, asked.session, stdin, asked.provision, asked.agent, cwd=asked.cwd, env=asked.env, limits=limits,
-        timeout=None if asked.timeout_ms is None else asked.timeout_ms / 1000,
+        timeout=None if asked.timeout_ms is None else asked.timeout_ms / 1000, meta=asked.meta,
     )  # fmt: skip
 
 
