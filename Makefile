@@ -7,7 +7,7 @@ CONFORMANCE ?= ../shared/conformance/run.py
 # Many tests start `ramet` as a program: without bytecode that is kept, each start compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test test-fast test-plain test-typescript test-emulators test-agents check format bench docs site spec-record spec-confirm conformance clean
+.PHONY: help demo test test-fast test-plain test-typescript test-emulators test-agents check audit format bench docs site spec-record spec-confirm conformance clean
 
 help:
 	@echo "make demo          install and show the whole idea in a few seconds"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-agents   adapters: older OpenAI Agents SDKs and the other frameworks, one environment each"
 	@echo "make test-plain    the spec tables without the shell's shortcuts"
 	@echo "make check         ruff, mypy --strict, import-linter"
+	@echo "make audit         known vulnerabilities of the installed dependencies"
 	@echo "make bench         ours beside the real tools and the installed peers"
 	@echo "make docs          regenerate the reference pages"
 	@echo "make site          build the documentation as a site, into build/site"
@@ -131,6 +132,17 @@ check: $(STAMP)
 	$(BIN)/ruff format --check src tests bench examples
 	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
+
+# The versions of this environment against the advisories that the package index knows. With --strict, a dependency that
+# cannot be looked up is a failure: an audit that looked at nothing does not pass.
+.venv-audit/.installed: Makefile
+	test -x .venv-audit/bin/python || $(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --quiet 'pip-audit>=2.9'
+	touch $@
+
+audit: $(STAMP) .venv-audit/.installed
+	$(BIN)/python -m pip freeze --exclude-editable > .venv-audit/versions.txt
+	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip --requirement .venv-audit/versions.txt
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix src tests bench examples

@@ -36,6 +36,16 @@ def test_the_two_ways_differ() -> None:
     assert scanning.find is not bytes.find, "the extra `speed` belongs to the development environment"
 
 
+def test_a_variable_switches_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = importlib.util.find_spec("ramet.patterns.count")
+    assert spec is not None and spec.loader is not None
+    for value, plain in (("1", True), ("0", False), ("", False)):
+        monkeypatch.setenv("RAMET_NO_SIMD", value)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        assert (module.find is bytes.find) == plain
+
+
 @BOTH
 @given(block=TEXTS, text=NEEDLES, start=st.integers(0, 70), end=st.integers(0, 70))
 def test_as_bytes_do(way: ModuleType, block: bytes, text: bytes, start: int, end: int) -> None:

@@ -140,7 +140,7 @@ class Repository:
     def require_safe_refs(self) -> None:
         """Check once that this store supports safe refs."""
         if not self._proved:
-            prove_create(self.objects)
+            prove_create(self.objects, self.clock)
             self._proved = True
 
     # ------------------------------------------------------------------------------------------- encryption

@@ -13,6 +13,7 @@ import pytest
 from ramet import RametError, RAMResource, Store
 from ramet.core.paths import parse
 from ramet.store.checkout.lazy_tree import LazyBlocks, RemoteTree
+from ramet.store.model.ids import chunk_id
 from ramet.store.objects.objects import MemoryObjects
 from ramet.store.packs.local_cache import FrameCache, IndexCache
 from ramet.store.packs.reader import PackReader
@@ -83,7 +84,7 @@ def test_many_readers_fetch_a_frame_once() -> None:
     objects = Remote()
     writer = PackWriter(objects, PackReader(objects))
     for number in range(50):
-        writer.add(bytes([number]) * 32, b"%d" % number * 1000)
+        writer.add(chunk_id(b"%d" % number * 1000), b"%d" % number * 1000)
     writer.finish()
     reader = PackReader(objects)
     reader.refresh()
@@ -91,7 +92,7 @@ def test_many_readers_fetch_a_frame_once() -> None:
 
     def read(number: int) -> bytes:
         barrier.wait()
-        return reader.read(bytes([number]) * 32)
+        return reader.read(chunk_id(b"%d" % number * 1000))
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(read, range(8))) == [b"%d" % number * 1000 for number in range(8)]
@@ -123,12 +124,12 @@ def test_a_range_fetches_the_chunks_it_touches() -> None:
     reader = PackReader(objects)
     writer = PackWriter(objects, reader)
     parts = [bytes([65 + number]) * (300_000 + number) for number in range(8)]
-    ids = [bytes([number]) * 32 for number in range(8)]
+    ids = list(map(chunk_id, parts))
     for identity, part in zip(ids, parts, strict=True):
         writer.add(identity, part)
     writer.finish()
     whole = b"".join(parts)
-    content = LazyBlocks(list(ids), len(whole), reader)  # type: ignore[arg-type]
+    content = LazyBlocks(ids, len(whole), reader)
     assert content.pread(len(whole) - 5, 10) == whole[-5:] and sum(objects.ranges.values()) == 1
     for start, size in ((0, 1), (299_999, 2), (300_000, 300_001), (5, 2_000_000), (len(whole), 5)):
         assert content.pread(start, size) == whole[start : start + size]
@@ -163,13 +164,13 @@ def test_indexes_of_many_packs_are_read_from_one_file(tmp_path: Path) -> None:
     objects = Listed()
     for number in range(100):
         writer = PackWriter(objects, PackReader(objects))
-        writer.add(bytes([number]) * 32, b"content %d" % number)
+        writer.add(chunk_id(b"content %d" % number), b"content %d" % number)
         writer.finish()
     PackReader(objects).refresh()
     objects.gets = 0
     reader = PackReader(objects)
     reader.refresh()
-    assert objects.gets == 0 and reader.read(bytes([7]) * 32) == b"content 7"
+    assert objects.gets == 0 and reader.read(chunk_id(b"content 7")) == b"content 7"
     (tmp_path / "indexes").write_bytes(b"damaged")
     assert IndexCache(str(tmp_path)).load() == {}
     again = PackReader(objects)

@@ -17,7 +17,7 @@ import pytest
 from ramet import DiskResource, RametError, Store
 from ramet.store.gc.collect import REPACK_TINY_PACKS
 from ramet.store.model.ids import TreeId
-from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects, prove_create
 from ramet.store.packs.reader import PackReader
 from ramet.store.refs.retention import GRACE, Retention
 from ramet.store.repository import Repository
@@ -344,6 +344,23 @@ def test_what_dead_writers_left_goes(tmp_path: Path) -> None:
         store.gc(grace=0)
     assert "ab" * 32 not in packs_of(place) and not list(place.list("probes/"))
     assert not any("cdcd" in key for key in place.list("revisions/")) and store.verify().ok
+
+
+def test_a_collection_leaves_the_probe_of_another_process_alone() -> None:
+    class Probed(MemoryObjects):
+        """A store that is collected between the two creates of a probe."""
+
+        collected = False
+
+        def create(self, key: str, data: bytes) -> bool:
+            if key.startswith("probes/") and data == b"2" and not self.collected:
+                self.collected = True
+                Store(self).gc(grace=0)
+            return super().create(key, data)
+
+    objects = Probed()
+    prove_create(objects)
+    assert objects.collected and not list(objects.list("probes/"))
 
 
 def test_a_store_with_a_hole_is_not_collected() -> None:

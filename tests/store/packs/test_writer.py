@@ -298,5 +298,5 @@ def test_a_store_that_fails_stops_a_file(tmp_path: Path) -> None:
     for key in list(place.list("packs/")):
         if key.endswith(".pack"):
             place.put(key, place.get(key)[:400_000])
-    with pytest.raises(RametError, match="damaged or gone"):
+    with pytest.raises(RametError, match="is damaged"):
         assembled(reader, ids, tmp_path / "f")

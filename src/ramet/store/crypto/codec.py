@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from ramet.core.errors import RametError
-from ramet.store.objects.compression import decompress, split_frame
+from ramet.store.objects.compression import OBJECT_BYTES, decompress, split_frame
 from ramet.store.objects.objects import Objects
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class FrameCodec(Protocol):
         """Encode a compressed block as a frame of a pack."""
         ...
 
-    def unpack(self, frame: bytes, most: int | None = None) -> bytes:
-        """Decode the block of a frame, or its first `most` bytes; raises `DamagedFrame`."""
+    def unpack(self, frame: bytes, most: int | None = None, bound: int = OBJECT_BYTES) -> bytes:
+        """Decode the block of a frame, or its first `most` bytes; `DamagedFrame` also when it is above `bound`."""
         ...
 
     def trailer(self, size: int, last: bytes) -> bytes:
@@ -52,8 +52,8 @@ class PlainFrameCodec:
     def frame(self, packed: bytes) -> bytes:
         return packed
 
-    def unpack(self, frame: bytes, most: int | None = None) -> bytes:
-        return decompress(frame, most)
+    def unpack(self, frame: bytes, most: int | None = None, bound: int = OBJECT_BYTES) -> bytes:
+        return decompress(frame, most, bound)
 
     def trailer(self, size: int, last: bytes) -> bytes:
         return b""

@@ -21,7 +21,7 @@ from ramet.store.crypto.format import HEADER, OVERHEAD, SECRET, TAG, DataKey, pa
 from ramet.store.crypto.keychain import CommonObjects, Keychain, label_of
 from ramet.store.crypto.keyrings import WrappedKey, decode_wraps, unwrap_key
 from ramet.store.crypto.wrapping_keys import KeySource, WrappingKey, open_key
-from ramet.store.objects.compression import DamagedFrame, decompress
+from ramet.store.objects.compression import OBJECT_BYTES, DamagedFrame, decompress
 from ramet.store.objects.log import Log
 from ramet.store.objects.objects import Objects, ObjectWriter
 
@@ -212,14 +212,14 @@ class EncryptedFrameCodec:
     def frame(self, packed: bytes) -> bytes:
         return self._sealer.seal(self._objects.key_for("packs/"), _FRAME, packed)
 
-    def unpack(self, frame: bytes, most: int | None = None) -> bytes:
+    def unpack(self, frame: bytes, most: int | None = None, bound: int = OBJECT_BYTES) -> bytes:
         try:
             opened = self._sealer.open(_FRAME, frame)
         except RametError as error:
             if error.code == "store_corrupt":
                 raise DamagedFrame(error.cause) from None
             raise
-        return decompress(opened, most)
+        return decompress(opened, most, bound)
 
     def trailer(self, size: int, last: bytes) -> bytes:
         """Return padding that marks the end of the frames: its length field is 0, which no frame has."""

@@ -18,8 +18,9 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store.crypto.codec import as_encrypted
 from ramet.store.model import trees
-from ramet.store.model.ids import SIZE, RevisionId, chunk_id, tree_id
+from ramet.store.model.ids import SIZE, RevisionId, kind_of
 from ramet.store.model.revisions import Revision
+from ramet.store.objects.objects import dead_probes
 from ramet.store.packs.index import RECORD, Index
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.repack import RepackWriters
@@ -232,7 +233,7 @@ class _GcPass:
         keys = list(repository.objects.list(PACKS))  # before the heads are read: newer packs are not judged
         repository.packs.refresh()
         stored = list(repository.objects.list(REVISIONS))
-        notes = [*repository.objects.list("probes/"), *self._dead_pushes(), *self._dead_drafts()]
+        notes = [*dead_probes(repository.objects, self.now), *self._dead_pushes(), *self._dead_drafts()]
         keep = keep_set(repository, self.now)
         live = mark_live(repository, keep, self.progress)
         done.kept = len(keep.revisions)
@@ -447,7 +448,7 @@ def _copy(packs: PackReader, use: PackUsage, writer: PackWriter) -> None:
     for place, key in sorted((place, key) for key in use.home if (place := index.find(key)) is not None):
         frame = packs.frame(place)
         data = frame[place.offset : place.offset + place.size]
-        is_tree = chunk_id(data) != key
-        if is_tree and tree_id(data) != key:
+        kind = kind_of(key, data)
+        if kind is None:
             raise RametError("store_corrupt", f"object {key.hex()} has a wrong digest", "run verify, then repair")
-        (writer.add_tree if is_tree else writer.add)(key, data)
+        (writer.add_tree if kind == "tree" else writer.add)(key, data)

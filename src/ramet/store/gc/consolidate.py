@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ramet.core.errors import RametError
-from ramet.store.model.ids import chunk_id, tree_id
+from ramet.store.model.ids import kind_of
 from ramet.store.packs.index import Index, Location
 from ramet.store.packs.reader import LARGE_PACK_BYTES, PackReader
 from ramet.store.packs.repack import RepackWriters
@@ -176,10 +176,11 @@ def _copy(reader: PackReader, index: Index, writer: PackWriter) -> None:
         if key in wanted:
             frames.setdefault(start, []).append((offset, size, length, key))
     for start, rows in sorted(frames.items()):
-        frame = reader.fetch(Location(index.pack, start, rows[0][2], 0, 0))
+        end = max(offset + size for offset, size, _, _ in rows)
+        frame = reader.fetch(Location(index.pack, start, rows[0][2], 0, end))
         for offset, size, _, key in sorted(rows):
             data = frame[offset : offset + size]
-            is_tree = chunk_id(data) != key
-            if is_tree and tree_id(data) != key:
+            kind = kind_of(key, data)
+            if kind is None:
                 raise RametError("store_corrupt", f"object {key.hex()} has a wrong digest", "run verify")
-            (writer.add_tree if is_tree else writer.add)(key, data)
+            (writer.add_tree if kind == "tree" else writer.add)(key, data)

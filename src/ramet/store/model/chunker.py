@@ -6,23 +6,30 @@ An insertion into a large file changes the chunks around it and no others.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Any, Final
+from typing import Final
+
+from ramet.store.model import fastcdc
+from ramet.store.model.fastcdc import AVERAGE, MAXIMUM, MINIMUM
 
 WHOLE: Final = 1024 * 1024
 """Files up to this size are one chunk."""
-MINIMUM, AVERAGE, MAXIMUM = 64 * 1024, 256 * 1024, 1024 * 1024
-
 _WINDOW: Final = 4 * 1024 * 1024
 
 
 @cache
-def _cutter() -> Any:
-    """Import the chunker on first use: most commits cut nothing."""
-    from pyfastcdc import FastCDC
+def _cutter() -> Callable[[bytes], Iterator[int]]:
+    """Return what cuts bytes into lengths. Imported on first use: most commits cut nothing.
 
-    return FastCDC(avg_size=AVERAGE, min_size=MINIMUM, max_size=MAXIMUM)
+    Where the compiled package is missing, the reference cuts at the same places, slowly.
+    """
+    try:
+        from pyfastcdc.cy import FastCDC
+    except ImportError:
+        return fastcdc.cut_lengths
+    compiled = FastCDC(avg_size=AVERAGE, min_size=MINIMUM, max_size=MAXIMUM)
+    return lambda data: (chunk.length for chunk in compiled.cut_buf(data))
 
 
 def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes | memoryview]:
@@ -74,8 +81,8 @@ def cut(window: bytes, *, last: bool = False) -> tuple[list[memoryview], int]:
     """
     view, done = memoryview(window), 0
     found: list[memoryview] = []
-    for chunk in _cutter().cut_buf(window):
-        end = chunk.offset + chunk.length
+    for length in _cutter()(window):
+        end = done + length
         if end == len(window) and not last:
             break
         found.append(view[done:end])
@@ -85,4 +92,4 @@ def cut(window: bytes, *, last: bool = False) -> tuple[list[memoryview], int]:
 
 def first_cut(data: bytes) -> int:
     """Return the length of the first chunk of large content that begins with these bytes."""
-    return next((int(chunk.length) for chunk in _cutter().cut_buf(data)), 0)
+    return next(_cutter()(data), 0)

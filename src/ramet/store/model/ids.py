@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Final, NewType
+from typing import Final, Literal, NewType
 
 from blake3 import blake3
 
@@ -30,4 +30,15 @@ def revision_id(encoded: bytes) -> RevisionId:
     return RevisionId(hashlib.sha256(REVISION_TAG + encoded).digest())
 
 
+def kind_of(key: bytes, data: bytes) -> Literal["chunk", "tree"] | None:
+    """Return which kind of object these bytes are under this id; None when they are damaged."""
+    if data[:1] >= _TREE_HEAD and tree_id(data) == key:
+        return "tree"
+    if chunk_id(data) == key:
+        return "chunk"
+    return None
+
+
+_TREE_HEAD: Final = b"\x90"
+"""Trees are msgpack arrays, whose first byte is this or above; few files begin so."""
 EMPTY_CHUNK: Final = chunk_id(b"")

@@ -1,7 +1,7 @@
 """`Log`: append-only logs of numbered entries, the base of refs, leases and tags.
 
 Every implementation guarantees: of many callers that append the same number, exactly one succeeds, and an entry never
-changes once it is appended.
+changes once it is appended. Entries are JSON objects; as objects of a store each has a checksum as its last member.
 
     <space>/<name>/<20-digit number>     an entry
     past/<name>/<20-digit number>        of a log of refs, the compacted entries up to this number
@@ -11,6 +11,7 @@ changes once it is appended.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -138,17 +139,42 @@ class ObjectLog:
 
     def _read(self, key: str) -> bytes:
         try:
-            return self._objects.get(key)
+            data = self._objects.get(key)
+            return data if data.startswith(MAGIC) else without_check(data)
         except RametError as error:
             if error.code != "store_corrupt":
                 raise
             return b""  # a damaged encrypted entry reads as empty: decoding it reports the damage
 
     def append(self, name: str, number: int, data: bytes) -> bool:
-        return self._objects.create(self._key(name, number), data)
+        return self._objects.create(self._key(name, number), with_check(data))
 
     def _key(self, name: str, number: int) -> str:
         return f"{self._space}/{name}/{number:020d}"
+
+
+def with_check(entry: bytes) -> bytes:
+    """Add a checksum to a JSON object as its last member, which readers that do not know it ignore."""
+    if len(entry) < 3 or entry[-1:] != b"}":
+        return entry
+    return b'%s, "check": "%s"}' % (entry[:-1], _check(entry))
+
+
+def without_check(stored: bytes) -> bytes:
+    """Return the entry without its checksum, empty when that is wrong; as it is when it has none (old stores)."""
+    found = _CHECKED.search(stored, max(0, len(stored) - _CHECK_TAIL))
+    if found is None:
+        return stored if b'"check' not in stored[-_CHECK_TAIL:] else b""
+    entry = stored[: found.start()] + b"}"
+    return entry if _check(entry) == found[1] else b""
+
+
+def _check(entry: bytes) -> bytes:
+    return blake3(entry).hexdigest(8).encode()
+
+
+_CHECKED: Final = re.compile(rb', "check": "([0-9a-f]{16})"\}\Z')
+_CHECK_TAIL: Final = len(', "check": ""}') + 16
 
 
 def _number(key: str) -> int:

@@ -11,7 +11,7 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
@@ -88,7 +88,7 @@ class MemoryObjects:
 class DirectoryObjects:
     """Objects as files. Writes go to a temporary name, are synced, then renamed or linked.
 
-    The directory is created by the first write: opening a missing store leaves nothing behind.
+    The directory is created by the first write, for its owner only: opening a missing store leaves nothing behind.
     """
 
     def __init__(self, root: str, *, sync: bool = True) -> None:
@@ -181,8 +181,9 @@ class DirectoryObjects:
             return
         above = os.path.dirname(folder)
         self._make(above)
+        mode = 0o700 if folder == self.root or folder.startswith(self.root + "/") else 0o777
         with suppress(FileExistsError):  # another writer created it first and may not have synced it yet
-            os.mkdir(folder)
+            os.mkdir(folder, mode)
         self._sync_dir(above)
 
     def _sync_parent(self, key: str) -> None:
@@ -370,9 +371,13 @@ def _cache_folder(url: str) -> str:
     return f"{base}/ramet/{hashlib.sha256(url.encode()).hexdigest()[:24]}"
 
 
-def prove_create(objects: Objects) -> None:
+PROBE_AGE: Final = 3600.0
+"""Seconds after which the process that wrote a probe is done with it, or dead."""
+
+
+def prove_create(objects: Objects, clock: Callable[[], float] = time.time) -> None:
     """Refuse a server that ignores the condition of `create`: refs on it would lose updates."""
-    key = f"probes/{os.urandom(8).hex()}"
+    key = f"probes/{int(clock()):020d}-{os.urandom(8).hex()}"
     try:
         if not objects.create(key, b"1") or objects.create(key, b"2") or objects.get(key) != b"1":
             raise RametError(
@@ -382,3 +387,14 @@ def prove_create(objects: Objects) -> None:
             )
     finally:
         objects.delete(key)
+
+
+def dead_probes(objects: Objects, now: float) -> list[str]:
+    """List the probes of dead processes. A younger one may be in use: removing it would make a sound server fail."""
+    return [key for key in objects.list("probes/") if abs(now - _probed_at(key)) > PROBE_AGE]
+
+
+def _probed_at(key: str) -> float:
+    """Return when a probe was written, by its name; 0 when it does not tell."""
+    stamp = key.removeprefix("probes/").partition("-")[0]
+    return float(stamp) if len(stamp) == 20 and stamp.isdecimal() else 0.0

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from ramet.core.errors import RametError
 from ramet.store.model.ids import SIZE
+from ramet.store.objects.compression import SHARED_BLOCK_BYTES
 
 INDEX_MAGIC: Final = b"RAMETIX1"
 RECORD: Final = struct.Struct(">32sQIII")
@@ -39,6 +40,11 @@ class Location(NamedTuple):
     length: int
     offset: int
     size: int
+
+    @property
+    def block_bound(self) -> int:
+        """Bytes that the block may have: a block is small, or it is one object and ends with it."""
+        return max(SHARED_BLOCK_BYTES, self.offset + self.size)
 
 
 def encode_index(records: list[bytes]) -> bytes:

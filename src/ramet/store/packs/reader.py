@@ -21,8 +21,8 @@ from typing import Final
 
 from ramet.core.errors import RametError
 from ramet.store.crypto.codec import as_encrypted, frame_codec
-from ramet.store.model.ids import chunk_id, tree_id
-from ramet.store.objects.compression import DamagedFrame
+from ramet.store.model.ids import kind_of
+from ramet.store.objects.compression import OBJECT_BYTES, DamagedFrame
 from ramet.store.objects.objects import Objects
 from ramet.store.packs import catalog as catalogs
 from ramet.store.packs.index import Index, Location, MergedIndex
@@ -83,6 +83,8 @@ class PackReader:
         self._codec = frame_codec(objects)
         self._refreshed_at = -1e9
         self._frames: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._checked: dict[tuple[str, int], set[bytes]] = {}
+        """The objects of each cached block whose digests were compared."""
         self._in_flight: dict[tuple[str, int], Future[bytes]] = {}
         self._kept, self._keep = 0, keep
         self._lock = threading.Lock()
@@ -90,7 +92,6 @@ class PackReader:
         self.remote: bool = getattr(objects, "remote", False)
         """Whether reads use the network, so that an event loop must not wait for them."""
         sealed = as_encrypted(objects)
-        self._sealed = sealed is not None
         self.plain_cache = sealed is None or sealed.plain_cache
         """Whether local caches may hold plain files."""
         self.low_memory = False
@@ -392,16 +393,28 @@ class PackReader:
 
     def read(self, key: bytes) -> bytes:
         place = self.place(key)
-        frame = self.frame(place)
-        if place.pack not in self._indexes:  # removed concurrently; objects in use have another location
-            place = self.place(key)
+        try:
             frame = self.frame(place)
-        return self._check_digest(key, frame[place.offset : place.offset + place.size])
+            if place.pack not in self._indexes:  # removed concurrently; objects in use have another location
+                place = self.place(key)
+                frame = self.frame(place)
+        except RametError as error:
+            raise _unreadable(key, error) from error
+        return self._object(key, place, frame)
 
-    def _check_digest(self, key: bytes, data: bytes) -> bytes:
-        """Return the object; in an encrypted store check its digest, since a bucket writer may swap blocks."""
-        if self._sealed and chunk_id(data) != key and tree_id(data) != key:
-            raise RametError("store_corrupt", f"object {key.hex()} has a wrong digest", "run verify, then repair")
+    def _object(self, key: bytes, place: Location, frame: bytes) -> bytes:
+        """Return the object of a block; `store_corrupt` when its digest is wrong.
+
+        Frames and indexes have no checksums, and a writer of the bucket may swap blocks: only the id tells. An object
+        of a cached block is digested once.
+        """
+        data = frame[place.offset : place.offset + place.size]
+        checked = self._checked.get((place.pack, place.start))
+        if checked is None or key not in checked:
+            if kind_of(key, data) is None:
+                raise RametError("store_corrupt", f"object {key.hex()} has a wrong digest", "run verify, then repair")
+            if checked is not None:
+                checked.add(key)
         return data
 
     def stream(self, keys: Iterable[bytes]) -> Iterator[bytes]:
@@ -412,13 +425,16 @@ class PackReader:
             place = self.place(key)
             if (place.pack, place.start) != last:
                 kept = self._frames.get((place.pack, place.start))
-                frame = self.fetch(place) if kept is None else kept
+                try:
+                    frame = self.fetch(place) if kept is None else kept
+                except RametError as error:
+                    raise _unreadable(key, error) from error
                 last = place.pack, place.start
             if place.pack not in self._indexes:
                 last = None
                 yield self.read(key)
             else:
-                yield self._check_digest(key, frame[place.offset : place.offset + place.size])
+                yield self._object(key, place, frame)
 
     def limit_memory(self) -> None:
         """Use little memory, for servers that hold many stores."""
@@ -430,7 +446,7 @@ class PackReader:
         if place is None:
             return None
         frame = self._frames.get((place.pack, place.start))
-        return None if frame is None else self._check_digest(key, frame[place.offset : place.offset + place.size])
+        return None if frame is None else self._object(key, place, frame)
 
     def frame(self, place: Location) -> bytes:
         """Return the block of an object; cached, and fetched once for concurrent callers."""
@@ -458,9 +474,11 @@ class PackReader:
             for start, block in [*found.items(), (place.start, frame)]:
                 if (place.pack, start) not in self._frames:
                     self._frames[place.pack, start] = block
+                    self._checked[place.pack, start] = set()
                     self._kept += len(block)
             while self._kept > self._keep and len(self._frames) > 1:
-                _, oldest = self._frames.popitem(last=False)
+                evicted, oldest = self._frames.popitem(last=False)
+                self._checked.pop(evicted, None)
                 self._kept -= len(oldest)
             del self._in_flight[key]
         coming.set_result(frame)
@@ -471,12 +489,16 @@ class PackReader:
         index, shelf = self._indexes.get(place.pack), self._frame_cache
         if index is None or index.count > SMALL_PACK_OBJECTS or (shelf is not None and shelf.has(_frame_name(place))):
             return {}
-        spans = sorted({(start, length) for start, length, _, _ in index.table().values()})
+        ends: dict[tuple[int, int], int] = {}
+        for start, length, offset, size in index.table().values():
+            ends[start, length] = max(offset + size, ends.get((start, length), 0))
+        spans = sorted(ends)
         if len(spans) < 2 or sum(spans[-1]) > WHOLE_PACK_BYTES:
             return {}
+        blocks = {start: Location(place.pack, start, length, 0, ends[start, length]) for start, length in spans}
         try:
-            raw = self._raw([Location(place.pack, start, length, 0, 0) for start, length in spans])
-            return {start: self._codec.unpack(frame) for start, frame in raw.items()}
+            raw = self._raw(list(blocks.values()))
+            return {start: self._codec.unpack(frame, bound=blocks[start].block_bound) for start, frame in raw.items()}
         except (KeyError, DamagedFrame):
             return {}  # the fetch of the single block reports the error or finds the new location
 
@@ -494,11 +516,13 @@ class PackReader:
         name = _frame_name(place)
         raw = shelf.get(name) if shelf is not None else None
         try:
+            if max(place.length, place.block_bound) > 2 * OBJECT_BYTES:
+                raise DamagedFrame("its index names more bytes than an object has")
             if raw is None:
                 raw = self._objects.get_range(f"packs/{place.pack}.pack", place.start, place.length)
                 if shelf is not None:
                     shelf.put(name, raw)
-            return self._codec.unpack(raw, most)
+            return self._codec.unpack(raw, most, place.block_bound)
         except KeyError as error:
             moved = self._rebuilt_block(place)
             if moved is None:
@@ -507,7 +531,7 @@ class PackReader:
         except DamagedFrame as error:
             if shelf is not None:
                 shelf.drop(name)
-            raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
+            raise RametError("store_corrupt", f"pack {place.pack} is damaged: {error}", "run verify") from error
 
     def fetch_run(self, run: Sequence[Location], enough: int) -> Iterator[bytes]:
         """Fetch adjacent blocks with one request, and unpack them one by one.
@@ -522,7 +546,7 @@ class PackReader:
             most = place.size if place.size < enough else None
             found = raw.pop(place.start, None)
             try:
-                block = self.fetch(place, most) if found is None else self._codec.unpack(found, most)
+                block = self.fetch(place, most) if found is None else self._codec.unpack(found, most, place.block_bound)
             except DamagedFrame:
                 block = self.fetch(place, most)
             yield block
@@ -567,6 +591,13 @@ class PackReader:
                     block[offset : offset + size] = self.read(key)
                     found = True
         return bytes(block) if found else None
+
+
+def _unreadable(key: bytes, error: RametError) -> RametError:
+    """Add the name of the object to an error about its block."""
+    if error.code != "store_corrupt" or key.hex() in error.cause:
+        return error
+    return RametError(error.code, f"object {key.hex()} cannot be read: {error.cause}", error.remediation, error.context)
 
 
 def _frame_name(place: Location) -> str:

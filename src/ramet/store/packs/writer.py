@@ -17,9 +17,10 @@ from typing import Final, NamedTuple
 
 from blake3 import blake3
 
+from ramet.core.errors import RametError
 from ramet.store.crypto.codec import as_encrypted, frame_codec
 from ramet.store.model.ids import chunk_id
-from ramet.store.objects.compression import compress
+from ramet.store.objects.compression import OBJECT_BYTES, compress
 from ramet.store.objects.objects import Objects, ObjectWriter
 from ramet.store.packs.index import RECORD, Location, encode_index
 from ramet.store.packs.reader import PackReader
@@ -224,8 +225,14 @@ class PackWriter:
         return key in self._pending_ids or self._in_packs(key)
 
     def _add(self, block: _Block, key: bytes, data: bytes | memoryview, full: int) -> None:
-        self._pending_ids.add(key)
         size, before = len(data), block.size
+        if size > OBJECT_BYTES:
+            raise RametError(
+                "limit_exceeded",
+                f"cannot store one object of {size} bytes: the limit is {OBJECT_BYTES}",
+                "divide a directory with millions of entries",
+            )
+        self._pending_ids.add(key)
         if before and before + size > full:
             self._submit_block(block)
             before = 0

@@ -88,7 +88,7 @@ def decode(number: int, data: bytes) -> GcState:
             plain["removed"], plain.get("taken", number),
         )  # fmt: skip
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise RametError("store_corrupt", f"entry {number} of the collector is damaged", "run repair") from None
+        raise RametError("store_corrupt", f"entry gc/store/{number:020d} is damaged", "run repair") from None
 
 
 class GcLog:

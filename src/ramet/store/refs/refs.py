@@ -56,12 +56,14 @@ class RefEntry:
         return json.dumps(plain, sort_keys=True).encode()
 
 
-def decode(number: int, data: bytes) -> RefEntry:
-    """Decode an entry; `store_corrupt` when the bytes are damaged."""
+def decode(name: str, number: int, data: bytes) -> RefEntry:
+    """Decode an entry of the log of a workspace; `store_corrupt` when the bytes are damaged."""
     try:
         return _decode(number, json.loads(data))
     except (ValueError, KeyError, TypeError):
-        raise RametError("store_corrupt", f"entry {number} of a log is damaged", "run verify, then repair") from None
+        raise RametError(
+            "store_corrupt", f"entry {number} of the log of {name!r} is damaged", "run verify, then repair"
+        ) from None
 
 
 def _decode(number: int, plain: dict[str, Any]) -> RefEntry:
@@ -98,7 +100,7 @@ class Refs:
         known, began = self._last.get(name), self._clock()
         newest = self._log.newest(name, 0 if known is None else known.number)
         if newest is not None:
-            known = self._last[name] = decode(*newest)
+            known = self._last[name] = decode(name, *newest)
         if known is None:
             raise not_found(name)
         self._learned[name] = known.number, began
@@ -130,7 +132,7 @@ class Refs:
     def history(self, name: str, after: int = 0) -> Iterator[RefEntry]:
         """Yield the entries with numbers above `after`, in order."""
         for number, data in self._log.entries(name, after):
-            yield decode(number, data)
+            yield decode(name, number, data)
 
     def create(self, name: str, head: RevisionId | None) -> RefEntry:
         if not NAME.fullmatch(name):
@@ -201,7 +203,7 @@ class Refs:
         found: list[tuple[RefEntry, bytes]] = []
         for number, data in zip(numbers, read, strict=False):
             try:
-                entry = decode(number, data)
+                entry = decode(name, number, data)
             except RametError:
                 break  # `repair` needs damaged entries in place
             found.append((entry, data))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store.crypto.codec import FrameCodec, as_encrypted, frame_codec
-from ramet.store.model.ids import RevisionId, chunk_id, tree_id
+from ramet.store.model.ids import RevisionId, kind_of
 from ramet.store.model.revisions import Revision
 from ramet.store.objects.log import joined_rows
 from ramet.store.objects.objects import Objects
@@ -171,7 +171,7 @@ def _readable(
     if index is not None:
         for identity, held in pack_objects(data, index, codec):
             place = index.find(identity)
-            if held is not None and place is not None and identity in (chunk_id(held), tree_id(held)):
+            if held is not None and place is not None and kind_of(identity, held) is not None:
                 taken.setdefault(place.start, []).append((place.offset, place.offset + place.size))
                 yield identity, held
     gaps: list[bytes] = []
@@ -233,7 +233,7 @@ def _mend_head(
     number, fence, damaged, deleted = 0, 0, False, False
     for number, data in repository.refs.raw(name):
         try:
-            entry = decode_entry(number, data)
+            entry = decode_entry(name, number, data)
         except RametError:
             damaged = True
             continue

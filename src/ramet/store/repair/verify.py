@@ -16,7 +16,7 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store.crypto.codec import FrameCodec, frame_codec
 from ramet.store.model import trees
-from ramet.store.model.ids import SIZE, RevisionId, TreeId, chunk_id, revision_id, tree_id
+from ramet.store.model.ids import SIZE, RevisionId, TreeId, kind_of, revision_id
 from ramet.store.model.revisions import Revision, decode
 from ramet.store.objects.compression import DamagedFrame
 from ramet.store.objects.objects import Objects
@@ -118,7 +118,7 @@ def _scan_pack(objects: Objects, name: str, found: PackScan) -> None:
         found.indexes[name] = why
     for identity, held in pack_objects(data, index, codec):
         found.objects += 1
-        if held is not None and identity in (chunk_id(held), tree_id(held)):
+        if held is not None and kind_of(identity, held) is not None:
             found.good.add(identity)
         else:
             found.bad[identity] = "cannot be read" if held is None else "has a wrong digest"
@@ -347,7 +347,7 @@ def _ends(refs: Refs, tags: Tags, revisions: dict[RevisionId, Revision]) -> Iter
         entry = None
         for number, data in refs.raw(name):
             try:
-                entry = decode_entry(number, data)
+                entry = decode_entry(name, number, data)
             except RametError:
                 entry = None
                 yield Damage("entry", f"{name}/{number}", "it cannot be understood", (name,))
