@@ -19,7 +19,8 @@ from ramet.store.checkout.directory import checkout
 from ramet.store.commit.directory import commit_directory
 from ramet.store.commit.stat_cache import StatCache
 from ramet.store.model import trees
-from ramet.store.model.chunker import MAXIMUM, MINIMUM, chunks
+from ramet.store.model.chunker import chunks
+from ramet.store.model.fastcdc import MAXIMUM, MINIMUM
 from ramet.store.model.ids import EMPTY_CHUNK, TreeId, chunk_id, tree_id
 from ramet.store.objects.log import ObjectLog
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects, prove_create
