@@ -110,6 +110,7 @@ CODES: Final[Mapping[str, str]] = {
     "invalid_git_credentials": "The git credentials cannot be used.",
     "wrong_key": "The key does not open this workspace.",
     "principal_mismatch": "The memory image belongs to another principal.",
+    "native_unavailable": "This machine cannot run native programs in a box.",
     "checkpoint_unavailable": "This machine cannot checkpoint processes.",
     "store_corrupt": "The store holds damaged or missing objects.",
     "store_unsafe_refs": "The object store does not honour create-if-absent.",

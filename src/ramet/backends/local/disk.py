@@ -13,7 +13,8 @@ import errno
 import os
 import stat as modes
 import weakref
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import Final, Literal
 
@@ -28,6 +29,7 @@ TEMP_PREFIX: Final = ".ramet-tmp-"
 _SMALL = 32 * 1024
 _READ_ONE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 Fsync = Literal["never", "file", "full"]
+Creator = Callable[[], AbstractContextManager[object]]
 
 _FORMAT: Final = 0o170000
 """The bits of a mode that say what a thing is."""
@@ -50,7 +52,13 @@ class DiskResource:
         | Cap.HARDLINKS | Cap.MODES | Cap.MTIMES | Cap.ATIMES | Cap.TRUNCATE | Cap.DIRS | Cap.VERSIONS | Cap.LOCAL
     )  # fmt: skip
 
-    def __init__(self, root: str | os.PathLike[str], *, create: bool = True, fsync: Fsync = "never") -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        fsync: Fsync = "never",
+    ) -> None:
         self.root = os.path.abspath(os.fspath(root))
         if create:
             os.makedirs(self.root, exist_ok=True)
@@ -72,7 +80,13 @@ class DiskResource:
 
     def __del__(self) -> None:
         if getattr(self, "_fd", -1) >= 0:
-            os.close(self._fd)
+            self.release()
+
+    def release(self) -> None:
+        """Close the root; the resource is not used any more."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
     # ------------------------------------------------------------------------------------------------ verbs
 
@@ -119,11 +133,11 @@ class DiskResource:
             os.close(fd)
 
     async def mkdir(self, path: Path) -> None:
-        with _Parent(self._fd, path, errno.EEXIST) as (fd, name):
+        with self._parent(path, errno.EEXIST) as (fd, name), self.creator():
             os.mkdir(name, 0o777, dir_fd=fd)
 
     async def remove(self, path: Path) -> None:
-        with _Parent(self._fd, path, errno.EBUSY) as (fd, name):
+        with self._parent(path, errno.EBUSY) as (fd, name):
             try:
                 os.unlink(name, dir_fd=fd)
             except (IsADirectoryError, PermissionError) as error:
@@ -132,15 +146,18 @@ class DiskResource:
                 os.rmdir(name, dir_fd=fd)
 
     async def rename(self, src: Path, dst: Path) -> None:
-        source, target = _Parent(self._fd, src, errno.EINVAL), _Parent(self._fd, dst, errno.EBUSY)
-        with source as (src_fd, src_name), target as (dst_fd, dst_name):
+        source, target = self._parent(src, errno.EINVAL), self._parent(dst, errno.EBUSY)
+        with source as (src_fd, src_name), target as (dst_fd, dst_name), self.creator():
             os.rename(src_name, dst_name, src_dir_fd=src_fd, dst_dir_fd=dst_fd)
 
     async def copy(self, src: Path, dst: Path) -> None:
         source = self._open_file(src, os.O_RDONLY)
         try:
             mode = os.fstat(source).st_mode & 0o7777
-            with _Parent(self._fd, dst, errno.EISDIR) as (parent, name), _Temporary(parent, name, mode) as temp:
+            with (
+                self._parent(dst, errno.EISDIR) as (parent, name),
+                _Temporary(parent, name, mode, self.creator) as temp,
+            ):
                 copy_content(source, temp.fd)
                 self._settle(temp.fd)
                 temp.rename()
@@ -160,7 +177,7 @@ class DiskResource:
         if len(path) == 1:
             _set_attrs(self._fd, ".", attrs)
             return
-        with _Parent(self._fd, path, errno.EINVAL) as (parent, name):
+        with self._parent(path, errno.EINVAL) as (parent, name):
             _set_attrs(parent, name, attrs)
 
     async def close(self) -> None:
@@ -169,8 +186,8 @@ class DiskResource:
     # ------------------------------------------------------------------------------------- optional powers
 
     async def link(self, src: Path, dst: Path) -> None:
-        source, target = _Parent(self._fd, src, errno.EPERM), _Parent(self._fd, dst, errno.EEXIST)
-        with source as (src_fd, src_name), target as (dst_fd, dst_name):
+        source, target = self._parent(src, errno.EPERM), self._parent(dst, errno.EEXIST)
+        with source as (src_fd, src_name), target as (dst_fd, dst_name), self.creator():
             os.link(src_name, dst_name, src_dir_fd=src_fd, dst_dir_fd=dst_fd, follow_symlinks=False)
 
     def open(self, path: Path, *, write: bool) -> DiskHandle:
@@ -179,7 +196,7 @@ class DiskResource:
     def stat_now(self, path: Path) -> Stat:
         if len(path) == 1:
             return _describe(os.fstat(self._fd))
-        with _Parent(self._fd, path, errno.EINVAL) as (fd, name):
+        with self._parent(path, errno.EINVAL) as (fd, name):
             found = os.stat(name, dir_fd=fd, follow_symlinks=False)
             if modes.S_ISLNK(found.st_mode):
                 return _describe(found, os.readlink(name, dir_fd=fd))
@@ -243,7 +260,18 @@ class DiskResource:
 
     # ---------------------------------------------------------------------------------------------- helpers
 
+    def check_path(self, path: Path) -> None:
+        """Hook for subclasses: raise for a path that is not to be seen."""
+
+    creator: Creator = staticmethod(nullcontext)
+    """Hook for subclasses: a context in which names are created, for another user."""
+
+    def _parent(self, path: Path, at_root: int) -> _Parent:
+        self.check_path(path)
+        return _Parent(self._fd, path, at_root)
+
     def _on(self, path: Path, flags: int) -> int:
+        self.check_path(path)
         try:
             return open_beneath(self._fd, path, flags)
         except OSError as error:
@@ -257,8 +285,13 @@ class DiskResource:
 
     def _open_file(self, path: Path, flags: int, need: int = 0) -> int:
         """A descriptor of a regular file whose mode has the bits `need`, never blocking on what is not one."""
+        self.check_path(path)
         try:
-            fd = open_beneath(self._fd, path, flags | os.O_NONBLOCK)
+            if flags & os.O_CREAT:
+                with self.creator():
+                    fd = open_beneath(self._fd, path, flags | os.O_NONBLOCK)
+            else:
+                fd = open_beneath(self._fd, path, flags | os.O_NONBLOCK)
         except OSError as error:
             raise fail(error.errno or errno.EIO, path) from None
         mode = os.fstat(fd).st_mode
@@ -276,7 +309,7 @@ class DiskResource:
             return None
 
     async def _replace(self, path: Path, data: Data, how: How) -> Stat:
-        with _Parent(self._fd, path, errno.EISDIR) as (parent, name):
+        with self._parent(path, errno.EISDIR) as (parent, name):
             mode = 0o644
             try:
                 found = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -292,7 +325,7 @@ class DiskResource:
                 mode = found.st_mode & 0o7777
                 if found.st_nlink > 1:
                     return await self._overwrite(path, data)
-            with _Temporary(parent, name, mode) as temp:
+            with _Temporary(parent, name, mode, self.creator) as temp:
                 async for block in _blocks(data):
                     _write_all(temp.fd, block)
                 self._settle(temp.fd)
@@ -321,7 +354,7 @@ class DiskResource:
 
     async def _symlink(self, path: Path, data: Data) -> Stat:
         target = b"".join([block async for block in _blocks(data)])
-        with _Parent(self._fd, path, errno.EEXIST) as (parent, name):
+        with self._parent(path, errno.EEXIST) as (parent, name), self.creator():
             os.symlink(os.fsdecode(target), name, dir_fd=parent)
         return self.stat_now(path)
 
@@ -406,24 +439,27 @@ class _Parent:
 class _Temporary:
     """A file under a temporary name that becomes the real one or vanishes."""
 
-    __slots__ = ("_name", "_parent", "_temp", "fd")
+    __slots__ = ("_creator", "_name", "_parent", "_temp", "fd")
 
-    def __init__(self, parent: int, name: str, mode: int) -> None:
-        self._parent, self._name = parent, name
+    def __init__(self, parent: int, name: str, mode: int, creator: Creator) -> None:
+        self._parent, self._name, self._creator = parent, name, creator
         self._temp: str | None = TEMP_PREFIX + os.urandom(8).hex()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self.fd = os.open(self._temp, flags, 0o600, dir_fd=parent)
+        with creator():
+            self.fd = os.open(self._temp, flags, 0o600, dir_fd=parent)
         os.fchmod(self.fd, mode)
 
     def rename(self) -> None:
         assert self._temp is not None
-        os.rename(self._temp, self._name, src_dir_fd=self._parent, dst_dir_fd=self._parent)
+        with self._creator():
+            os.rename(self._temp, self._name, src_dir_fd=self._parent, dst_dir_fd=self._parent)
         self._temp = None
 
     def link(self) -> None:
         """Take the real name only if it is free."""
         assert self._temp is not None
-        os.link(self._temp, self._name, src_dir_fd=self._parent, dst_dir_fd=self._parent)
+        with self._creator():
+            os.link(self._temp, self._name, src_dir_fd=self._parent, dst_dir_fd=self._parent)
 
     def __enter__(self) -> _Temporary:
         return self

@@ -1,0 +1,280 @@
+"""`Box`: build a bubblewrap sandbox around the trees of a workspace, start programs in it, end it.
+
+- Built once and kept; programs enter by setns through the helper process (`helper.py`).
+- The first process of the box waits on a pipe: when Ramet dies, the kernel ends everything in the box.
+- A box that died (a program may kill what it can see) is built again for the next program, on the same trees.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ramet.core.errors import RametError
+from ramet.native.bubblewrap import find_bubblewrap, reachable_copy
+from ramet.native.cgroups import NOTHING, create_cgroup
+from ramet.native.layout import INSIDE, SYSTEM_LINKS, Layout, TreePlace, etc_binds
+from ramet.native.options import Native
+from ramet.native.seccomp import build_filter
+
+BUILD_SECONDS: Final = 20.0
+"""How long building a box may take on a busy machine."""
+MESSAGE_BYTES: Final = 32 * 1024
+"""Requests above this size travel in a memfd: a socket message has a bound."""
+_HELPER: Final = os.path.join(os.path.dirname(__file__), "helper.py")
+_REAPING: Final = "env --ignore-signal=CHLD"
+_FIRST_PROCESS: Final = f'{_REAPING} true 2> /dev/null && set -- {_REAPING}; echo; exec "$@" cat > /dev/null'
+"""`cat` ends when Ramet does. With SIGCHLD ignored the kernel reaps orphans; old coreutils leave zombies."""
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A host directory that programs see at a path of the workspace."""
+
+    directory: str
+    prefix: str
+    writable: bool
+
+
+@dataclass(frozen=True)
+class Request:
+    """One program to start. `fds` maps its descriptor numbers to descriptors of this process."""
+
+    path: str
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    cwd: str
+    fds: Mapping[int, int]
+    umask: int = 0o022
+    ignored: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Started:
+    """The pipes to the supervisor of a program; their protocol is in `helper.py`."""
+
+    status: int
+    control: int
+
+
+class Box:
+    """A sandbox over `trees` (workspace prefix to overlay) and `binds`."""
+
+    def __init__(
+        self, options: Native, layout: Layout, trees: Mapping[str, TreePlace], binds: Sequence[Bind] = ()
+    ) -> None:
+        self._options, self._layout, self._trees, self._binds = options, layout, dict(trees), list(binds)
+        self._helper: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._life = -1
+        self.pid = 0
+        """The first process of the box, as the host counts."""
+        self._seccomp = build_filter()
+        self._cgroup = NOTHING
+        self.generation = 0
+        """Counts how often the box was built: its tree descriptors are new each time."""
+
+    # ------------------------------------------------------------------------------------------------- building
+
+    def build(self) -> dict[str, int]:
+        """Start the helper and the box; return a descriptor of each tree, by prefix."""
+        program = find_bubblewrap()
+        if program is None:
+            raise RametError(
+                "native_unavailable", "cannot run native programs: bubblewrap 0.11 or newer is not installed",
+                "pip install 'ramet[native]'",
+            )  # fmt: skip
+        if self._layout.owner.foreign:
+            program = reachable_copy(program, self._layout.root)
+        self._cgroup = create_cgroup(self._options.limits)
+        if os.geteuid() == 0 and "pids" not in self._cgroup.controllers:
+            raise RametError(
+                "native_unavailable", "cannot bound native programs: root has no pids controller",
+                "Run Ramet as an ordinary user, or on a machine whose cgroups have the pids controller.",
+            )  # fmt: skip
+        try:
+            self._start_helper()
+            self._start_box(program)
+            found = self._enter()
+        except BaseException:
+            self.kill()
+            raise
+        self.generation += 1
+        return found
+
+    def _start_helper(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        owner = self._layout.owner
+        identity = [str(owner.uid), str(owner.gid)] if owner.foreign else []
+        with theirs:
+            self._helper = subprocess.Popen(
+                [sys.executable, "-I", "-S", _HELPER, *identity],
+                stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={}, cwd="/",
+                start_new_session=True,
+            )  # fmt: skip
+        self._socket = ours
+        ours.settimeout(BUILD_SECONDS)
+        self._cgroup.add(self._helper.pid)  # it waits for the first request, so nothing has started outside
+
+    def _start_box(self, program: str) -> None:
+        life_read, self._life = os.pipe2(os.O_CLOEXEC)
+        ready_read, ready_write = os.pipe2(os.O_CLOEXEC)
+        error_read, error_write = os.pipe2(os.O_CLOEXEC)
+        info_read, info_write = os.pipe2(os.O_CLOEXEC)
+        filter_fd = os.memfd_create("seccomp", os.MFD_CLOEXEC)
+        try:
+            os.write(filter_fd, self._seccomp)
+            os.lseek(filter_fd, 0, os.SEEK_SET)
+            numbers = {0: life_read, 1: ready_write, 2: error_write, 3: info_write, 4: filter_fd}
+            argv = [program, *self._arguments(), "--", "/bin/sh", "-c", _FIRST_PROCESS]
+            self._send({"build": argv, "fds": list(numbers)}, list(numbers.values()))
+        finally:
+            for fd in (life_read, ready_write, error_write, info_write, filter_fd):
+                os.close(fd)
+        try:
+            if not _read_some(ready_read, BUILD_SECONDS):
+                said = _read_some(error_read, 1.0).decode(errors="replace").strip().removeprefix("bwrap: ")
+                raise RametError(
+                    "native_unavailable", f"cannot build the box: {said or 'bubblewrap ended without a message'}",
+                    "`ramet doctor` checks what native programs need.",
+                )  # fmt: skip
+            self.pid = int(json.loads(_read_some(info_read, 1.0))["child-pid"])
+        finally:
+            for fd in (ready_read, error_read, info_read):
+                os.close(fd)
+
+    def _arguments(self) -> list[str]:
+        layout = self._layout
+        found = [
+            "--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(INSIDE), "--gid", str(INSIDE),
+            "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--as-pid-1", "--info-fd", "3",
+            "--hostname", "ramet", "--clearenv", "--setenv", "PATH", "/usr/bin:/bin",
+        ]  # fmt: skip
+        if self._seccomp:
+            found += ["--add-seccomp-fd", "4"]
+        for prefix, place in sorted(self._trees.items()):
+            system = ["--overlay-src", layout.system] if prefix == "/" else []
+            found += [*system, "--overlay-src", place.lower, "--overlay", place.upper, place.work, prefix]
+        found += ["--ro-bind", "/usr", "/usr"]
+        for name in SYSTEM_LINKS:
+            if os.path.isdir(f"/{name}") and not os.path.islink(f"/{name}"):
+                found += ["--ro-bind", f"/{name}", f"/{name}"]
+        found += ["--ro-bind", layout.etc, "/etc"]
+        for name in etc_binds():
+            found += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
+        found += ["--proc", "/proc", "--dev", "/dev"]
+        for bind in self._binds:
+            found += ["--bind" if bind.writable else "--ro-bind", bind.directory, bind.prefix]
+        return [*found, "--chdir", "/"]
+
+    def _enter(self) -> dict[str, int]:
+        prefixes = sorted(self._trees)
+        self._send({"box": self.pid, "trees": prefixes})
+        assert self._socket is not None
+        payload, fds, _, _ = socket.recv_fds(self._socket, MESSAGE_BYTES, len(prefixes) + 1)
+        answer: dict[str, Any] = json.loads(payload or b'{"error": "the helper process ended"}')
+        if "error" in answer:
+            raise RametError(
+                "native_unavailable", f"cannot enter the box: {answer['error']}",
+                "`ramet doctor` checks what native programs need.",
+            )  # fmt: skip
+        return dict(zip(prefixes, fds, strict=True))
+
+    # ------------------------------------------------------------------------------------------------- programs
+
+    @property
+    def alive(self) -> bool:
+        """Whether programs can be started."""
+        if self._helper is None or self._helper.poll() is not None or not self.pid:
+            return False
+        try:
+            with open(f"/proc/{self.pid}/stat", "rb") as file:
+                return file.read().rpartition(b") ")[2][:1] not in (b"Z", b"X")
+        except OSError:
+            return False
+
+    @property
+    def bounded_by_cgroup(self) -> frozenset[str]:
+        return self._cgroup.controllers
+
+    def start(self, request: Request) -> Started:
+        """Start a program. The caller closes its own copies of the descriptors."""
+        limits = self._options.limits
+        rlimits = {"RLIMIT_FSIZE": limits.file_bytes, "RLIMIT_NOFILE": limits.open_files, "RLIMIT_CORE": 0}
+        watched = None
+        if "pids" not in self._cgroup.controllers:
+            rlimits["RLIMIT_NPROC"] = limits.processes
+        if "memory" not in self._cgroup.controllers:
+            rlimits["RLIMIT_DATA"] = limits.memory_bytes
+            watched = limits.memory_bytes
+        status_read, status_write = os.pipe2(os.O_CLOEXEC)
+        control_read, control_write = os.pipe2(os.O_CLOEXEC)
+        try:
+            self._send(
+                {
+                    "path": request.path, "argv": list(request.argv), "env": dict(request.env), "cwd": request.cwd,
+                    "fds": list(request.fds), "umask": request.umask, "ignored": list(request.ignored),
+                    "limits": {"rlimits": rlimits, "watch_memory": watched}, "seccomp": self._seccomp.hex(),
+                },
+                [status_write, control_read, *request.fds.values()],
+            )  # fmt: skip
+        except BaseException:
+            os.close(status_read)
+            os.close(control_write)
+            raise
+        finally:
+            os.close(status_write)
+            os.close(control_read)
+        return Started(status_read, control_write)
+
+    def _send(self, message: Mapping[str, object], fds: Sequence[int] = ()) -> None:
+        assert self._socket is not None
+        payload = json.dumps(message).encode()
+        if len(payload) <= MESSAGE_BYTES:
+            socket.send_fds(self._socket, [payload], list(fds))
+            return
+        held = os.memfd_create("request", os.MFD_CLOEXEC)
+        try:
+            with open(held, "wb", closefd=False) as file:
+                file.write(payload)
+            os.lseek(held, 0, os.SEEK_SET)
+            socket.send_fds(self._socket, [b"@"], [held, *fds])
+        finally:
+            os.close(held)
+
+    # ---------------------------------------------------------------------------------------------------- ending
+
+    def kill(self) -> None:
+        """End every process of the box, by the kernel: its first process is the init of their pid namespace."""
+        if self._life >= 0:
+            os.close(self._life)
+            self._life = -1
+        if self.pid and self.alive:
+            try:
+                os.kill(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it ended meanwhile
+        self.pid = 0
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._helper is not None:
+            self._helper.kill()
+            self._helper.wait()
+            self._helper = None
+        self._cgroup.remove()
+        self._cgroup = NOTHING
+
+
+def _read_some(fd: int, seconds: float) -> bytes:
+    """Read what arrives at a pipe within a time; empty at its end."""
+    ready, _, _ = select.select([fd], [], [], seconds)
+    return os.read(fd, 65536) if ready else b""

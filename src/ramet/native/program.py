@@ -1,0 +1,359 @@
+"""Run one native program with the streams of a shell stage: pumps, exit status, kill on cancel.
+
+- Every stream is a kernel pipe on the program's side and is pumped with back-pressure: a full reader stops the program.
+- Input that the program did not read goes back to its stream, so that `while read x; do program; done` sees all lines.
+- A cancelled stage kills the program's whole process tree before it returns.
+- What a daemon prints after its program has ended is discarded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ramet.core.errors import fail, strerror
+from ramet.core.proc import Proc
+from ramet.core.signals import BySignal
+from ramet.core.streams import Null, Reader, Writer
+from ramet.native.box import Box, Request, Started
+
+BLOCK: Final = 256 * 1024
+KILL_SECONDS: Final = 3.0
+"""How long a process tree may take to end before the whole box is ended."""
+TERM_SECONDS: Final = 0.1
+"""What a program has for its last words; a cancelled call ends within 200 ms."""
+INHERITED: Final = 256
+"""Descriptors from this number on are the shell's own."""
+
+
+@dataclass
+class _Ending:
+    """What the supervisor has told so far."""
+
+    started: bool = False
+    failure: int = 0
+    stage: str = ""
+    wait_status: int | None = None
+    limit: str = ""
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """The program has ended, or was never started."""
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    """Its whole process tree has."""
+
+
+class Daemons:
+    """Process trees that outlive their program: their pipes are drained, and they end with the box."""
+
+    def __init__(self) -> None:
+        self._fds: set[int] = set()
+
+    def drain(self, fd: int) -> None:
+        """Discard what arrives at a pipe until its end, and close it."""
+        loop = asyncio.get_running_loop()
+
+        def readable() -> None:
+            try:
+                data = os.read(fd, BLOCK)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                loop.remove_reader(fd)
+                self._fds.discard(fd)
+                os.close(fd)
+
+        self._fds.add(fd)
+        loop.add_reader(fd, readable)
+
+    def keep(self, fd: int) -> None:
+        """Keep a descriptor open while the box lives: closing a control pipe kills the tree."""
+        self._fds.add(fd)
+
+    def close(self) -> None:
+        try:
+            loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None
+        for fd in self._fds:
+            if loop is not None:
+                loop.remove_reader(fd)
+            os.close(fd)
+        self._fds.clear()
+
+
+async def run_program(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str]) -> int:
+    """Start a program in the box with the streams of `proc`, and return its exit status."""
+    inputs, outputs, fds = _streams(proc)
+    ends: dict[int, tuple[int, int]] = {}
+    try:
+        for number in fds:
+            ends[number] = os.pipe2(os.O_CLOEXEC)
+    except OSError:
+        _close_all(ends)
+        raise
+    theirs = {number: ends[number][0 if number in inputs else 1] for number in fds}
+    ours = {number: ends[number][1 if number in inputs else 0] for number in fds}
+    try:
+        started = box.start(Request(path, proc.argv, env, str(proc.cwd), theirs, proc.umask))
+    except OSError:
+        _close_all(ends)
+        raise
+    for number in outputs:
+        os.close(theirs[number])
+    run = _Run(box, daemons, proc, started, inputs, outputs, ours, {number: theirs[number] for number in inputs})
+    return await run.finish()
+
+
+def _streams(proc: Proc) -> tuple[dict[int, Reader], dict[int, Writer], list[int]]:
+    """Return the streams to pump, by the program's descriptor; /dev/null is opened inside the box."""
+    inputs: dict[int, Reader] = {}
+    outputs: dict[int, Writer] = {}
+    if not isinstance(proc.stdin, Null):
+        inputs[0] = proc.stdin
+    standard = ((1, proc.stdout), (2, proc.stderr))
+    outputs.update((number, stream) for number, stream in standard if not isinstance(stream, Null))
+    for number, other in proc.fds.items():
+        if number >= INHERITED or isinstance(other, Null):
+            continue
+        if isinstance(other, Writer) and not (isinstance(other, Reader) and f"/dev/fd/{number}" in proc.argv):
+            outputs[number] = other
+        elif isinstance(other, Reader):
+            inputs[number] = other
+    return inputs, outputs, [*inputs, *outputs]
+
+
+def _close_all(ends: Mapping[int, tuple[int, int]]) -> None:
+    for pair in ends.values():
+        for fd in pair:
+            os.close(fd)
+
+
+class _Run:
+    def __init__(
+        self,
+        box: Box,
+        daemons: Daemons,
+        proc: Proc,
+        started: Started,
+        inputs: Mapping[int, Reader],
+        outputs: Mapping[int, Writer],
+        ours: Mapping[int, int],
+        unread: Mapping[int, int],
+    ) -> None:
+        self._box, self._daemons, self._proc, self._pipes = box, daemons, proc, started
+        self._inputs, self._outputs, self._ours, self._unread = inputs, outputs, dict(ours), unread
+        self._loop = asyncio.get_running_loop()
+        self._ending = _Ending()
+        self._told = b""
+        self._finishing = False
+        self._waiting: set[asyncio.Future[None]] = set()
+        """Pumps that wait for output."""
+        self._held: dict[int, bytes] = {}
+        """Input that was read and not yet written to the program's pipe."""
+        for fd in (started.status, *ours.values()):
+            os.set_blocking(fd, False)
+        self._loop.add_reader(started.status, self._hear)
+
+    # --------------------------------------------------------------------------------------------------- status
+
+    def _hear(self) -> None:
+        ending = self._ending
+        try:
+            data = os.read(self._pipes.status, 4096)
+        except BlockingIOError:
+            return
+        if not data:
+            self._loop.remove_reader(self._pipes.status)
+            ending.ended.set()
+            ending.gone.set()
+            return
+        self._told += data
+        *lines, self._told = self._told.split(b"\n")
+        for line in lines:
+            kind, rest = line[:1], line[1:].decode()
+            if kind == b"S":
+                ending.started = True
+            elif kind == b"E":
+                number, _, ending.stage = rest.partition(":")
+                ending.failure = int(number)
+                ending.ended.set()
+            elif kind == b"X":
+                ending.wait_status = int(rest)
+                ending.ended.set()
+            elif kind == b"L":
+                ending.limit = rest
+
+    # -------------------------------------------------------------------------------------------------- running
+
+    async def finish(self) -> int:
+        pumps = [asyncio.create_task(self._pump_in(number)) for number in self._inputs]
+        outs = [asyncio.create_task(self._pump_out(number)) for number in self._outputs]
+        ending = self._ending
+        try:
+            await self._wait_ended(outs)
+            for task in pumps:
+                task.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
+            await self._last_output(outs)
+        except BaseException:
+            for task in (*pumps, *outs):
+                task.cancel()
+            await asyncio.gather(*pumps, *outs, return_exceptions=True)
+            await asyncio.shield(self._kill())
+            raise
+        finally:
+            self._release()
+        return self._status(ending)
+
+    async def _wait_ended(self, outs: list[asyncio.Task[None]]) -> None:
+        """Wait for the program; an output stream that fails for another reason than its reader ends it."""
+        ended = asyncio.ensure_future(self._ending.ended.wait())
+        waiting: set[asyncio.Future[object]] = {ended, *outs}  # type: ignore[arg-type]
+        try:
+            while not ended.done():
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+        finally:
+            ended.cancel()
+
+    async def _last_output(self, outs: list[asyncio.Task[None]]) -> None:
+        """Pass on what the program wrote before it ended: all of it is in the pipes, which a daemon may keep open."""
+        self._finishing = True
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
+        await asyncio.gather(*outs)
+
+    async def _pump_out(self, number: int) -> None:
+        fd, writer = self._ours[number], self._outputs[number]
+        try:
+            while True:
+                try:
+                    data = os.read(fd, BLOCK)
+                except BlockingIOError:
+                    if self._finishing:
+                        return
+                    await self._ready(fd, write=False)
+                    continue
+                if not data:
+                    self._close(number)
+                    return
+                writer.write(data)
+                if writer.full:
+                    await writer.drain()
+                await self._proc.budget.yield_turn()
+        except BrokenPipeError:
+            self._close(number)  # the program gets SIGPIPE
+
+    async def _pump_in(self, number: int) -> None:
+        fd, reader = self._ours[number], self._inputs[number]
+        try:
+            while True:
+                data = self._held.get(number) or await reader.read(BLOCK)
+                if not data:
+                    return
+                self._held[number] = data
+                while data:
+                    try:
+                        data = data[os.write(fd, data) :]
+                        self._held[number] = data
+                    except BlockingIOError:
+                        await self._ready(fd, write=True)
+        except BrokenPipeError:
+            return  # the program reads no more
+        finally:
+            self._close(number)
+
+    async def _ready(self, fd: int, *, write: bool) -> None:
+        ready: asyncio.Future[None] = self._loop.create_future()
+        add, remove = (
+            (self._loop.add_writer, self._loop.remove_writer)
+            if write
+            else (self._loop.add_reader, self._loop.remove_reader)
+        )
+        add(fd, lambda: None if ready.done() else ready.set_result(None))
+        if not write:
+            self._waiting.add(ready)
+        try:
+            await ready
+        finally:
+            self._waiting.discard(ready)
+            remove(fd)
+
+    # --------------------------------------------------------------------------------------------------- ending
+
+    async def _kill(self) -> None:
+        """Kill the whole process tree, after SIGTERM; where that fails, the box with everything in it."""
+        for message, seconds in ((b"s%d\n" % signal.SIGTERM, TERM_SECONDS), (b"K", KILL_SECONDS)):
+            try:
+                os.write(self._pipes.control, message)
+            except OSError:
+                pass  # the supervisor has ended
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._ending.gone.wait()
+                    return
+            except TimeoutError:
+                continue
+        self._box.kill()
+
+    def _release(self) -> None:
+        """Give back unread input and close the pipes; those of daemons stay until they end."""
+        for number, fd in self._unread.items():
+            self._close(number)
+            os.set_blocking(fd, False)
+            parts: list[bytes] = []
+            try:
+                while block := os.read(fd, BLOCK):
+                    parts.append(block)
+            except BlockingIOError:
+                pass  # a daemon still has the other end
+            os.close(fd)
+            parts.append(self._held.get(number, b""))
+            if rest := b"".join(parts):
+                self._inputs[number].unread(rest)
+        if self._ending.gone.is_set():
+            for number in list(self._ours):
+                self._close(number)
+            os.close(self._pipes.status)
+            os.close(self._pipes.control)
+            return
+        self._loop.remove_reader(self._pipes.status)
+        for fd in self._ours.values():
+            self._daemons.drain(fd)
+        self._daemons.drain(self._pipes.status)
+        self._daemons.keep(self._pipes.control)
+
+    def _close(self, number: int) -> None:
+        fd = self._ours.pop(number, -1)
+        if fd >= 0:
+            os.close(fd)
+
+    def _status(self, ending: _Ending) -> int:
+        proc = self._proc
+        if ending.limit:
+            proc.complain(f"killed: the limit native.{ending.limit} of this workspace was reached")
+        if ending.failure:
+            if ending.stage == "cwd":
+                proc.complain(
+                    f"cannot enter {proc.cwd}: {strerror(ending.failure)}: native programs do not see this mount"
+                )
+                return 126
+            raise fail(ending.failure, proc.name)
+        if ending.wait_status is None:  # the supervisor was killed: by a program, or with the box
+            return BySignal(signal.SIGKILL)
+        if os.WIFSIGNALED(ending.wait_status):
+            return BySignal(os.WTERMSIG(ending.wait_status))
+        return os.WEXITSTATUS(ending.wait_status)
+
+
+def cannot_execute(error: OSError) -> int:
+    """Return the status of a program that could not be started: 127 when it is missing, else 126."""
+    return 127 if error.errno == errno.ENOENT else 126

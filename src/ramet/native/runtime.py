@@ -1,0 +1,138 @@
+"""`Runtime`: the native side of one workspace: its trees, its box, programs by name, changed paths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ramet.backends.local.ram import RAMResource
+from ramet.core.errors import RametError
+from ramet.core.proc import Proc
+from ramet.native.box import Bind, Box
+from ramet.native.layout import SYSTEM_NAMES, Layout, TreePlace
+from ramet.native.options import Native
+from ramet.native.program import Daemons, run_program
+from ramet.native.tree import TreeResource, materialize, own_everything
+from ramet.native.upper import Upper
+
+SYSTEM_PATHS: Final = ("/usr/", "/bin", "/sbin")
+"""Where programs of the host are: what else PATH names lies in the tree."""
+
+
+class Runtime:
+    """Add trees and directories, then `open`. Without `close`, its directory stays for recovery."""
+
+    def __init__(self, options: Native) -> None:
+        self.options = options
+        self.layout = Layout(options.directory)
+        self.used = 0
+        """Programs that were started."""
+        self._places: dict[str, TreePlace] = {}
+        self._binds: list[Bind] = []
+        self._uppers: dict[str, Upper] = {}
+        self._trees: dict[str, TreeResource] = {}
+        self._box: Box | None = None
+        self._daemons = Daemons()
+
+    # ------------------------------------------------------------------------------------------------- assembly
+
+    def add_memory(self, prefix: str, ram: RAMResource) -> None:
+        """Write a tree in memory to the disk as the lower layer of an overlay."""
+        self.add_tree(prefix, lambda folder: materialize(ram, folder, self.layout.owner))
+
+    def add_tree(self, prefix: str, fill: Callable[[str], object]) -> TreePlace:
+        """Add an overlay at a prefix; `fill` writes its lower layer to a directory."""
+        place = self.layout.add_tree()
+        fill(place.lower)
+        own_everything(place.lower, self.layout.owner)
+        if prefix == "/":
+            taken = sorted(SYSTEM_NAMES.intersection(os.listdir(place.lower)))
+            if taken:
+                raise RametError(
+                    "native_unavailable", f"cannot run native programs: the workspace has its own /{taken[0]}",
+                    f"Move /{taken[0]} elsewhere; /{', /'.join(sorted(SYSTEM_NAMES))} belong to the box.",
+                )  # fmt: skip
+        self._places[prefix] = place
+        return place
+
+    def add_directory(self, prefix: str, directory: str, *, writable: bool) -> None:
+        """Let programs see a host directory."""
+        self._binds.append(Bind(directory, prefix, writable))
+
+    def open(self) -> Mapping[str, TreeResource]:
+        """Build the box, and return the in-process view of each tree."""
+        for prefix in (*self._places, *(bind.prefix for bind in self._binds)):
+            first = prefix[1:].partition("/")[0]
+            if first in SYSTEM_NAMES:
+                raise RametError(
+                    "native_unavailable", f"cannot run native programs: {prefix} is mounted in the box's own /{first}",
+                    "Mount it elsewhere.",
+                )  # fmt: skip
+        self._make_mount_points()
+        self._box = Box(self.options, self.layout, self._places, self._binds)
+        owner = self.layout.owner
+        for prefix, fd in self._box.build().items():
+            self._trees[prefix] = TreeResource(fd, self._places[prefix], owner, top=prefix == "/")
+            self._uppers[prefix] = Upper(self._places[prefix].upper)
+        self.changes()
+        return self._trees
+
+    def _make_mount_points(self) -> None:
+        """Create the directories of nested mounts in the system layer, where they are no change of the workspace."""
+        for prefix in (*self._places, *(bind.prefix for bind in self._binds)):
+            if prefix != "/":
+                os.makedirs(f"{self.layout.system}{prefix}", exist_ok=True)
+
+    # ------------------------------------------------------------------------------------------------- programs
+
+    def find(self, name: str, path: str) -> str | None:
+        """Return where the box's PATH has a program of the host."""
+        for directory in path.split(":"):
+            if f"{directory}/".startswith(SYSTEM_PATHS) and is_program(f"{directory.rstrip('/')}/{name}"):
+                return f"{directory.rstrip('/')}/{name}"
+        return None
+
+    def has(self, path: str) -> bool:
+        """Whether a path names a program of the host that the box sees."""
+        return path.startswith(SYSTEM_PATHS) and is_program(path)
+
+    async def run(self, path: str, proc: Proc) -> int:
+        """Run a program; a box that has died is built again first."""
+        box = self._box
+        if box is None:
+            raise RametError("closed", "the workspace is closed", "Open it again.")
+        if not box.alive:
+            box.kill()
+            for prefix, fd in box.build().items():
+                self._trees[prefix].adopt(fd)
+        self.used += 1
+        return await run_program(box, self._daemons, path, proc, proc.env)
+
+    def changes(self) -> list[tuple[str, str, int]]:
+        """Return (path, verb, size) of all that changed in the trees since the last call."""
+        found: list[tuple[str, str, int]] = []
+        for prefix, upper in self._uppers.items():
+            top = "" if prefix == "/" else prefix
+            found.extend((top + path, verb, size) for path, verb, size in upper.changed())
+        return found
+
+    # ---------------------------------------------------------------------------------------------------- ending
+
+    def end(self) -> None:
+        """End all programs; the trees stay on the disk."""
+        if self._box is not None:
+            self._box.kill()
+            self._box = None
+        self._daemons.close()
+
+    def close(self) -> None:
+        """End all programs and delete the trees."""
+        self.end()
+        for tree in self._trees.values():
+            tree.release()
+        self.layout.remove()
+
+
+def is_program(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)

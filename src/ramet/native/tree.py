@@ -1,0 +1,148 @@
+"""`TreeResource`: the in-process view of a kernel tree that native programs work on, too.
+
+It is a directory of the host behind a descriptor, with two differences: names of the box in `/` are hidden, and what it
+creates belongs to the user of the box.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
+from ramet.core.errors import fail
+from ramet.core.paths import ROOT, Path
+from ramet.core.resource import How
+from ramet.core.stat import Attrs, Kind, Stat
+from ramet.native.layout import SYSTEM_NAMES, Owner, TreePlace
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@contextmanager
+def file_owner(owner: Owner) -> Iterator[None]:
+    """Create files as this user in this thread: the kernel refuses owners that the box does not know."""
+    gid, uid = _libc.setfsgid(owner.gid), _libc.setfsuid(owner.uid)
+    try:
+        yield
+    finally:
+        _libc.setfsuid(uid)
+        _libc.setfsgid(gid)
+
+
+class TreeResource(DiskResource):
+    """One overlay of a box. `adopt` replaces its descriptor when the box was built again."""
+
+    def __init__(self, fd: int, place: TreePlace, owner: Owner, *, top: bool) -> None:
+        self.place = place
+        self._hidden = SYSTEM_NAMES if top else frozenset[str]()
+        super().__init__(f"/proc/self/fd/{fd}", create=False)
+        if owner.foreign:
+            self.creator = lambda: file_owner(owner)
+        self.root = f"/proc/self/fd/{self._fd}"
+        os.close(fd)
+
+    def __repr__(self) -> str:
+        return f"TreeResource({self.place.folder!r})"
+
+    def adopt(self, fd: int) -> None:
+        old, self._fd = self._fd, os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.root = f"/proc/self/fd/{self._fd}"
+        os.close(old)
+        os.close(fd)
+
+    def check_path(self, path: Path) -> None:
+        if self._hidden and path[1:].partition("/")[0] in self._hidden:
+            raise fail(errno.ENOENT, path)
+
+    def scan_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]:
+        return self._shown(path, super().scan_now(path))
+
+    def kinds_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]:
+        return self._shown(path, super().kinds_now(path))
+
+    def _shown(self, path: Path, rows: Iterator[list[tuple[str, Stat]]]) -> Iterator[list[tuple[str, Stat]]]:
+        for row in rows:
+            if path == ROOT and self._hidden:
+                row = [entry for entry in row if entry[0] not in self._hidden]
+            yield [entry for entry in row if entry[1].kind is not Kind.DEVICE]
+
+    async def as_memory(self) -> RAMResource:
+        """Return a copy in memory, for snapshots and copies."""
+        ram = RAMResource()
+        todo = [ROOT]
+        first: dict[object, Path] = {}
+        directories: list[tuple[Path, Stat]] = []
+        while todo:
+            folder = todo.pop()
+            for row in self.scan_now(folder):
+                for name, stat in row:
+                    path = folder / name
+                    if stat.kind is Kind.DIR:
+                        await ram.mkdir(path)
+                        directories.append((path, stat))
+                        todo.append(path)
+                    elif stat.kind is Kind.LINK:
+                        await ram.write(path, os.fsencode(stat.target or ""), How.LINK)
+                    elif stat.kind is Kind.FILE:
+                        known = first.setdefault(stat.inode, path) if (stat.nlink or 1) > 1 else path
+                        if known != path:
+                            await ram.link(known, path)
+                            continue
+                        await ram.write(path, self.read_now(path))
+                        await ram.setattr(path, Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns))
+        for path, stat in reversed(directories):
+            await ram.setattr(path, Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns))
+        return ram
+
+
+def materialize(ram: RAMResource, target: str, owner: Owner) -> None:
+    """Write a tree in memory to an empty directory, with links, modes and times."""
+    first: dict[object, str] = {}
+    todo, directories = [ROOT], list[tuple[str, Stat]]()
+    while todo:
+        folder = todo.pop()
+        for row in ram.scan_now(folder):
+            for name, stat in row:
+                path, place = folder / name, f"{target}{folder / name}"
+                if stat.kind is Kind.DIR:
+                    os.mkdir(place)
+                    directories.append((place, stat))
+                    todo.append(path)
+                elif stat.kind is Kind.LINK:
+                    os.symlink(stat.target or "", place)
+                elif stat.kind is Kind.FIFO:
+                    os.mkfifo(place, stat.mode or 0o644)
+                else:
+                    known = first.setdefault(stat.inode, place) if (stat.nlink or 1) > 1 else place
+                    if known != place:
+                        os.link(known, place)
+                        continue
+                    with open(place, "xb") as file:
+                        file.write(ram.read_now(path))
+                    _finish(place, stat)
+                if owner.foreign:
+                    os.chown(place, owner.uid, owner.gid, follow_symlinks=False)
+    for place, stat in reversed(directories):
+        _finish(place, stat)
+
+
+def _finish(place: str, stat: Stat) -> None:
+    if stat.mode is not None:
+        os.chmod(place, stat.mode & 0o1777)
+    if stat.mtime_ns is not None:
+        os.utime(place, ns=(stat.atime_ns or stat.mtime_ns, stat.mtime_ns))
+
+
+def own_everything(folder: str, owner: Owner) -> None:
+    """Make the user of the box the owner of a directory and all below it."""
+    if not owner.foreign:
+        return
+    os.chown(folder, owner.uid, owner.gid, follow_symlinks=False)
+    for here, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            os.chown(f"{here}/{name}", owner.uid, owner.gid, follow_symlinks=False)
