@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from ramet.backends.local.ram import RAMResource
+from ramet.backends.local.ram_nodes import Node
 from ramet.core import ops
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
@@ -80,6 +81,14 @@ class Overlay:
                 return True
             path = path.parent
         return False
+
+    def raised(self, path: Path) -> Node:
+        """Return the node of a path that the overlay changed; FileNotFoundError for others."""
+        return self._upper.node(path)
+
+    def hides(self, path: Path) -> bool:
+        """Return whether the lower resource is hidden at `path`."""
+        return self._hidden(path)
 
     def _above(self, path: Path) -> Stat | None:
         try:

@@ -15,8 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ramet.backends.local.buffers import Blocks
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram_nodes import Fifo, File, Node
 from ramet.core.paths import Path
+from ramet.core.stat import Kind
 from ramet.store.model import lines
+from ramet.workspace.mounts import Mount
 
 if TYPE_CHECKING:
     from ramet.workspace.recorder import OpenRecord
@@ -62,6 +66,37 @@ class Look(NamedTuple):
     alone: bool = True
     """Whether it has one name only."""
     identity: object = None
+
+
+def look_at(mount: Mount | None, path: Path) -> Look:
+    """Describe a file of a memory or disk mount by its path inside it; others hold nothing that is committed."""
+    try:
+        if mount is None:
+            return Look()
+        if mount.memory is not None:
+            return look_at_node(mount.memory.node(path))
+        if isinstance(mount.resource, DiskResource):
+            return _look_on_disk(mount.resource, path)
+    except (FileNotFoundError, NotADirectoryError):
+        return Look(identity=None if mount is None or mount.memory is not None else ())
+    except OSError:
+        return Look(True, None, identity=object())  # unreadable: equal to nothing
+    return Look()
+
+
+def look_at_node(node: Node) -> Look:
+    if not isinstance(node, File) or isinstance(node, Fifo):
+        return Look()
+    return Look(True, node.content.copy() if node.content.size <= FILE_BYTES else None, node.nlink == 1)
+
+
+def _look_on_disk(disk: DiskResource, path: Path) -> Look:
+    stat = disk.stat_now(path)
+    if stat.kind is not Kind.FILE:
+        return Look(identity=())
+    identity = (stat.inode, stat.mtime_ns, stat.size)
+    data = disk.read_now(path) if (stat.size or 0) <= FILE_BYTES else None
+    return Look(True, data, stat.nlink in (None, 1), identity)
 
 
 @dataclass
@@ -152,6 +187,8 @@ class Taken:
     files: dict[str, FileLedger] = field(default_factory=dict)
     moves: list[tuple[str, str]] = field(default_factory=list)
     overflow: bool = False
+    foreign: set[str] = field(default_factory=set)
+    """Prefixes of mounts whose content is in no commit yet."""
 
 
 class Ledger:
@@ -163,8 +200,6 @@ class Ledger:
         self._held = 0
         self._open: dict[OpenRecord, list[tuple[Path, FileLedger]]] = {}
         """Files on a disk that open records wrote."""
-        self.foreign: set[str] = set()
-        """Prefixes of mounts whose content is in no commit yet."""
 
     # --------------------------------------------------------------------------------------------- changes
 
@@ -221,7 +256,13 @@ class Ledger:
         return found
 
     def _is_foreign(self, path: str) -> bool:
-        return any(path == top or path.startswith(top.rstrip("/") + "/") for top in self.foreign)
+        return any(path == top or path.startswith(top.rstrip("/") + "/") for top in self._taken.foreign)
+
+    def mounted(self, prefix: Path) -> None:
+        """What is at and below a prefix is in no commit: something was mounted there, or is no longer."""
+        self._taken.foreign.add(str(prefix))
+        for path in [path for path in self._taken.files if Path(path).under(prefix)]:
+            self._drop(self._taken.files.pop(path))
 
     def streamed(self, path: Path, record: OpenRecord) -> None:
         """An open file is about to be written."""
@@ -315,6 +356,7 @@ class Ledger:
             found.lost = True
             taken.files[path] = found
         taken.moves += self._taken.moves
+        taken.foreign |= self._taken.foreign
         self._taken = taken
         self._held = sum(_size(f.start) + sum(_size(data) for _, data in f.versions) for f in taken.files.values())
 

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +20,7 @@ from ramet.core.limits import DEFAULT_LIMITS, Limits
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.proc import User
 from ramet.core.resource import Data, How, Resource
-from ramet.core.stat import Stat
+from ramet.core.stat import Kind, Stat
 from ramet.core.streams import BytesReader, IteratorReader, Reader
 from ramet.layers.cache import Cache
 from ramet.layers.memory_cache import MemoryCache
@@ -36,6 +36,7 @@ from ramet.workspace.bin_dir import ProgramsResource
 from ramet.workspace.call import Call, check_arguments, estimate_call, run_call
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import History, MetaValue, ObserverResource
+from ramet.workspace.ledger import Ledger, Look, look_at, look_at_node
 from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mounts, parse_prefix
 from ramet.workspace.policy import Policy, Request
 from ramet.workspace.recorder import OpenRecord, Recorder, check_meta
@@ -162,6 +163,8 @@ class Workspace:
             self._vfs.unmount(path)
         made = Mount(path, resource, as_mode(mode))
         self._add(made)
+        if self.recorder.ledger is not None:
+            self.recorder.ledger.mounted(path)
         self.recorder.add("mount", f"mount {path} ({type(resource).__name__}, {made.mode.value})")
 
     async def unmount(self, prefix: str) -> Resource:
@@ -175,12 +178,18 @@ class Workspace:
             )
         await self._vfs.flush()
         self._vfs.unmount(path)
+        if self.recorder.ledger is not None:
+            self.recorder.ledger.mounted(path)
         self.recorder.add("mount", f"unmount {path}")
         return self._mounts.pop(path).resource
 
     def _add(self, mount: Mount) -> None:
         self._vfs.mount(mount.prefix, self._stack(mount))
         self._mounts[mount.prefix] = mount
+
+    def _look_at(self, path: Path) -> Look:
+        prefix = self._vfs.mount_of(path)
+        return look_at(self._mounts.get(prefix), path.below(prefix))
 
     def _stack(self, mount: Mount) -> Resource:
         return build(
@@ -527,6 +536,21 @@ class Branch(Workspace):
         }
         super().__init__(mounts, secrets=parent.secrets.env(), policy=parent.policy, settings=parent.settings)
         adopt_kernel(self, parent)
+        self.recorder.principal = parent.recorder.principal
+        self._began, self._first = parent.settings.clock(), self.history.next_number
+        if parent.recorder.ledger is not None:
+            self.recorder.ledger = Ledger(self._look_at, self.recorder.current)
+
+    def _look_at(self, path: Path) -> Look:
+        prefix = self._vfs.mount_of(path)
+        overlay = self._overlays.get(prefix)
+        if overlay is None:
+            return Look()
+        inner = path.below(prefix)
+        try:
+            return look_at_node(overlay.raised(inner))
+        except FileNotFoundError:
+            return Look() if overlay.hides(inner) else self.parent._look_at(path)._replace(identity=None)
 
     async def diff(self) -> list[Change]:
         """List the changes of the branch, with paths of the workspace."""
@@ -554,7 +578,29 @@ class Branch(Workspace):
             report = await overlay.commit()
             applied.extend(change._replace(path=change.path.onto(prefix)) for change in report.applied)
             late.extend(conflict._replace(path=conflict.path.onto(prefix)) for conflict in report.conflicts)
+        self._hand_over(applied)
         return CommitReport(tuple(applied), tuple(late))
+
+    def _hand_over(self, applied: list[Change]) -> None:
+        """Add the records of the branch to the history of the parent, as parts of a record of kind `branch`."""
+        records = self.history.after(self._first - 1)
+        if not records and not applied:
+            return
+        history, recorder = self.parent.history, self.parent.recorder
+        entry = recorder.start("branch", f"commit a branch: {len(records)} records, {len(applied)} changed paths")
+        entry.started_at = self._began
+        top = recorder.finish(entry).number
+        numbers: dict[int, int] = {}
+        for record in records:
+            numbers[record.number] = history.next_number
+            parent = numbers.get(record.parent, top)
+            history.add(replace(record, number=history.next_number, parent=parent))
+        mine, theirs = self.recorder.ledger, recorder.ledger
+        if mine is not None and theirs is not None:
+            files = [(str(one.path), one.what != "removed") for one in applied if one.kind is Kind.FILE]
+            theirs.absorb(mine, files, numbers)
+            mine.take()
+        self._began, self._first = self.settings.clock(), self.history.next_number
 
     async def abort(self) -> None:
         """Discard all changes."""

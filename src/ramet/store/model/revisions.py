@@ -66,7 +66,14 @@ class Revision:
     phase: str = "Committed"
     diff: Mapping[str, Any] | None = None
     ops: Mapping[str, Any] | None = None
-    """The commands that led here: `first` and `last` number, and `writers`: the last command per path."""
+    """The records that led here: `first` and `last` number, and who wrote what.
+
+    - `writers`: the record per path that wrote all lines which were not there before.
+    - `lines`: for files with several writers, `[first line, count, record]`; record 0 is unknown. Revisions without
+      this key are of an older version, where `writers` names the last record that wrote a path.
+    - `from`: the path in the parent that a file was moved or copied from; empty for a new file.
+    - `moves`: renamed directories, `[old, new]`, in order.
+    """
 
     memory: MemoryImage | None = None
     """Reference to an image of the running processes, never the bytes."""

@@ -1,17 +1,21 @@
-"""Blame: follow the lines of a file back through revisions, merges and renames.
+"""Blame: follow the lines of a file back through revisions, merges, reverts, renames and copies.
 
-An unchanged file costs one comparison of ids; its text is read only where it changed.
+- An unchanged file costs one comparison of ids; its text is read only where it changed.
+- A revision says which record wrote which lines (`ops`, see `workspace/ledger.py`). Where it does not know, neither
+  does blame: a line has the right writer or none.
+- Revisions of older versions recorded only the last writer of a path. It counts where no other record of the revision
+  wrote anything.
 """
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
 from ramet.store.checkout.walk import content, find_node, no_such_path
 from ramet.store.commit.kernel_state import records_of
+from ramet.store.model import lines as text
 from ramet.store.model.graph import newest_first
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
@@ -25,6 +29,10 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 MIN_SIMILARITY: Final = 0.5
 CANDIDATES: Final = 64
 """Removed files per revision that are compared to find a changed rename."""
+UNNAMED: Final = "default"
+"""The agent of calls that name none."""
+Pairs = list[tuple[int, int]]
+"""Lines as pairs: line in the file of a revision, line in the result."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,8 @@ class LineWriter:
     session_id: str
     agent_id: str
     command: str
+    kind: str = "command"
+    principal: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,9 +59,11 @@ class BlameLine:
 
     @property
     def author(self) -> str:
-        """The author by the best known name."""
-        known = self.revision.author or self.revision.agent
-        return known or (self.writer.agent_id if self.writer is not None else "")
+        """Who wrote the line, by the best known name; empty when unknown."""
+        if self.writer is not None:
+            named = self.writer.agent_id if self.writer.agent_id != UNNAMED else ""
+            return named or self.revision.author or self.writer.agent_id
+        return self.revision.author or (self.revision.agent if self.revision.ops is None else "")
 
 
 def blame(repository: Repository, revision: Revision, path: str) -> list[BlameLine]:
@@ -62,7 +74,7 @@ def blame(repository: Repository, revision: Revision, path: str) -> list[BlameLi
 class _Blame:
     def __init__(self, repository: Repository) -> None:
         self._repository, self._read = repository, repository.packs.read
-        self._writers: dict[tuple[RevisionId, str], LineWriter | None] = {}
+        self._records: dict[tuple[RevisionId, int], LineWriter | None] = {}
         self._named: dict[str, Revision] = {}
 
     def run(self, start: Revision, path: str) -> list[BlameLine]:
@@ -71,54 +83,84 @@ class _Blame:
             raise no_such_path(start, path)
         lines = self._lines(node, path)
         found: list[BlameLine | None] = [None] * len(lines)
-        # For each revision: the lines to find there by path, as (line there, line in the result).
-        open_: dict[RevisionId, dict[str, list[tuple[int, int]]]] = {
+        open_: dict[RevisionId, dict[str, Pairs]] = {
             start.id: {path: [(number, number) for number in range(len(lines))]}
         }
         known = self._repository.ancestors(start)
         self._named = {revision.name: revision for revision in known.values()}
         for revision in newest_first(known.values()):
             for where, wanted in open_.pop(revision.id, {}).items():
-                for _, here in self._passed_on(revision, where, wanted, open_):
-                    found[here] = BlameLine(here + 1, lines[here], revision, where, self._writer(revision, where))
+                for here, record in self._written_here(revision, where, wanted, open_):
+                    found[here] = BlameLine(here + 1, lines[here], revision, where, self._writer(revision, record))
         return [line for line in found if line is not None]
 
-    def _passed_on(
-        self,
-        revision: Revision,
-        where: str,
-        wanted: list[tuple[int, int]],
-        open_: dict[RevisionId, dict[str, list[tuple[int, int]]]],
+    def _written_here(
+        self, revision: Revision, where: str, wanted: Pairs, open_: dict[RevisionId, dict[str, Pairs]]
     ) -> list[tuple[int, int]]:
-        """Hand lines over to the parents that have them; returns the lines written here."""
+        """Hand lines over to the revisions that they come from; returns the others, with their records."""
         node = find_node(self._read, revision, where)
         assert node is not None
-        for parent in self._sources(revision):
+        own = _OwnLines(revision, where)
+        written = [(here, own.records[there]) for there, here in wanted if there in own.records]
+        wanted = [pair for pair in wanted if pair[0] not in own.records]
+        doubtful = False
+        for parent, old_path, old in self._sources(revision, where, node):
             if not wanted:
                 break
-            source = self._source(parent, revision, where, node)
-            if source is None:
-                continue
-            old_path, old = source
             if old.payload == node.payload:
                 given, kept = wanted, []
             else:
-                same = _match_lines(self._lines(old, old_path), self._lines(node, where))
-                given = [(same[there], here) for there, here in wanted if there in same]
-                kept = [(there, here) for there, here in wanted if there not in same]
+                same = self._match(old, old_path, node, where, own)
+                doubtful |= same is None
+                given = [(same[there], here) for there, here in wanted if there in same] if same else []
+                kept = [(there, here) for there, here in wanted if not same or there not in same]
             if given:
                 open_.setdefault(parent.id, {}).setdefault(old_path, []).extend(given)
             wanted = kept
-        return wanted
+        record = 0 if doubtful else own.only or self._only_record(revision, where)
+        return written + [(here, record) for _, here in wanted]
 
-    def _sources(self, revision: Revision) -> list[Revision]:
-        """Return the revisions whose lines this one may have: what it reverted to, then its parents."""
+    def _match(self, old: Node, old_path: str, node: Node, where: str, own: _OwnLines) -> dict[int, int] | None:
+        """Map the lines of a file to those of its earlier version; None when the comparison would take too long."""
+        before, after = self._lines(old, old_path), self._lines(node, where)
+        if not own.records:
+            return text.match(before, after)
+        # Without the lines that are known to be new, the rest is the earlier version without some lines.
+        left = [number for number in range(len(after)) if number not in own.records]
+        kept = [after[number] for number in left]
+        same = text.match(before, kept)
+        if same is None or len(same) < len(kept):
+            whole = text.embed(before, kept)
+            same = whole if len(whole) == len(kept) else same
+        return None if same is None else {left[number]: there for number, there in same.items()}
+
+    def _sources(self, revision: Revision, where: str, node: Node) -> list[tuple[Revision, str, Node]]:
+        """Return where the lines may come from: parents, and what was reverted to. Equal files come first."""
         how, _, name = revision.lineage.partition(":")
+        found: list[tuple[Revision, str, Node]] = []
+        for parent in self._repository.parents_of(revision):
+            source = self._source(parent, revision, where, node)
+            if source is not None:
+                found.append((parent, *source))
         target = self._named.get(name) if how == "revert" else None
-        return [*([] if target is None else [target]), *self._repository.parents_of(revision)]
+        if target is not None:
+            old = find_node(self._read, target, where)
+            if old is not None and old.kind == FILE:
+                found.insert(0, (target, where, old))
+        # A file that the revert did not touch comes from the parent.
+        return sorted(found, key=lambda one: (one[2].payload != node.payload, one[0] is target and len(found) > 1))
 
     def _source(self, parent: Revision, revision: Revision, where: str, node: Node) -> tuple[str, Node] | None:
-        """Return the path of the file in a parent: the same path, or the one it was renamed from."""
+        """Return the path of the file in a parent: the same path, or the one it was renamed or copied from."""
+        ops = revision.ops or {}
+        if "lines" in ops:
+            path = ops.get("from", {}).get(where)
+            if path is None:
+                path = text.origin(ops.get("moves", ()), where)
+            old = find_node(self._read, parent, path) if path else None
+            if path is not None and old is None and ops.get("writers", {}).get(where):
+                return self._most_similar(self._removed_by(revision, parent, ops["writers"][where]), where, node)
+            return (path, old) if path and old is not None and old.kind == FILE else None
         old = find_node(self._read, parent, where)
         if old is not None:
             return (where, old) if old.kind == FILE else None
@@ -129,6 +171,15 @@ class _Blame:
             if difference.what == "removed" and difference.before is not None and difference.before.kind == FILE:
                 gone.append((difference.path, difference.before))
         return self._most_similar(gone[:CANDIDATES], where, node)
+
+    def _removed_by(self, revision: Revision, parent: Revision, number: int) -> list[tuple[str, Node]]:
+        """Return the files that a record removed: `sed ... old > new; rm old` is a rename with changes."""
+        paths = [path for one in self._plain(revision, number) for path in one.get("paths_removed", ())]
+        found = [(str(path), find_node(self._read, parent, str(path))) for path in paths[:CANDIDATES]]
+        return [(path, old) for path, old in found if old is not None and old.kind == FILE]
+
+    def _plain(self, revision: Revision, number: int) -> list[dict[str, Any]]:
+        return records_of(self._repository.packs, revision, number, number) if number else []
 
     def _most_similar(self, gone: list[tuple[str, Node]], where: str, node: Node) -> tuple[str, Node] | None:
         best, most = None, MIN_SIMILARITY
@@ -149,44 +200,41 @@ class _Blame:
             raise RametError(
                 "limit_exceeded", f"cannot blame {path}: it has {node.size} bytes", f"use files up to {MAX_BYTES} bytes"
             )
-        return b"".join(content(self._read, node)).splitlines(keepends=True)
+        return text.split(b"".join(content(self._read, node)))
 
-    def _writer(self, revision: Revision, path: str) -> LineWriter | None:
-        key = (revision.id, path)
-        if key not in self._writers:
-            self._writers[key] = writer_of(self._repository, revision, path)
-        return self._writers[key]
+    def _only_record(self, revision: Revision, path: str) -> int:
+        """Return the record that wrote a path in a revision of an older version; 0 when that is not certain."""
+        ops = revision.ops
+        if ops is None or "lines" in ops or revision.kernel is None:
+            return 0
+        number = int(ops.get("writers", {}).get(path, 0))
+        records = records_of(self._repository.packs, revision, ops["first"], ops["last"])
+        wrote = {int(record["number"]) for record in records if record.get("bytes_written")}
+        return number if wrote <= {number} else 0
 
-
-def writer_of(repository: Repository, revision: Revision, path: str) -> LineWriter | None:
-    """Return the command that wrote a path for a revision: the recorded one, or the only candidate."""
-    ops = revision.ops
-    if ops is None or revision.kernel is None:
-        return None
-    records = records_of(repository.packs, revision, ops["first"], ops["last"])
-    number = ops.get("writers", {}).get(path)
-    if number is not None:
-        found = [record for record in records if record["number"] == number]
-    else:
-        # A path may be recorded under another name (`mv new old`): a single writer is still certain.
-        found = [record for record in records if record.get("bytes_written")] if len(records) > 1 else records
-    if len(found) != 1:
-        return None
-    record = found[0]
-    return LineWriter(record["number"], str(record["session_id"]), str(record["agent_id"]), str(record["command"]))
+    def _writer(self, revision: Revision, number: int) -> LineWriter | None:
+        key = (revision.id, number)
+        if key not in self._records:
+            found = self._plain(revision, number)
+            self._records[key] = _line_writer(found[0]) if found else None
+        return self._records[key]
 
 
-def _match_lines(old: list[bytes], new: list[bytes]) -> dict[int, int]:
-    """Map line numbers of `new` to equal lines of `old`."""
-    top = 0
-    while top < len(old) and top < len(new) and old[top] == new[top]:
-        top += 1
-    end = 0
-    while end < min(len(old), len(new)) - top and old[-1 - end] == new[-1 - end]:
-        end += 1
-    same = {number: number for number in range(top)}
-    same.update({len(new) - 1 - number: len(old) - 1 - number for number in range(end)})
-    matcher = difflib.SequenceMatcher(None, old[top : len(old) - end], new[top : len(new) - end], autojunk=False)
-    for block in matcher.get_matching_blocks():
-        same.update({top + block.b + number: top + block.a + number for number in range(block.size)})
-    return same
+class _OwnLines:
+    """The lines of a file that its revision says were written in it."""
+
+    def __init__(self, revision: Revision, path: str) -> None:
+        ops = revision.ops or {}
+        self.records: dict[int, int] = {}
+        """The record of each such line; 0 for an unknown one."""
+        for first, count, record in ops.get("lines", {}).get(path, ()):
+            self.records.update(dict.fromkeys(range(first, first + count), record))
+        self.only = int(ops.get("writers", {}).get(path, 0)) if "lines" in ops else 0
+        """The record that wrote all lines that are not from before."""
+
+
+def _line_writer(record: dict[str, Any]) -> LineWriter:
+    return LineWriter(
+        record["number"], str(record["session_id"]), str(record["agent_id"]), str(record["command"]),
+        str(record.get("kind", "command")), str(record.get("principal", "")),
+    )  # fmt: skip

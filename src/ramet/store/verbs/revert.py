@@ -114,14 +114,14 @@ class _Step:
         """Return the revision after the head: `like` with these fields, by the caller, with one more record."""
         now, actor = self.repository.clock(), self.repository.actor
         record = {
-            "kind": self.kind, "session_id": "", "agent_id": actor, "command": self.summary, "started_at": now,
-            "ended_at": now, "exit_code": 0,
+            "kind": self.kind, "session_id": "", "agent_id": actor, "principal": actor, "command": self.summary,
+            "started_at": now, "ended_at": now, "exit_code": 0,
         }  # fmt: skip
         kernel, history, number = append_record(self.repository.packs, writer, self.head, record, sessions)
         return replace(
             like, seq=self.head.seq + 1, kernel=kernel, history=history, author=actor, agent="", trace_id="", time=now,
             message=self.message or self.summary, diff=None, memory=None,
-            ops={"first": number, "last": number, "writers": {}}, **fields,
+            ops={"first": number, "last": number, "writers": {}, "lines": {}}, **fields,
         )  # fmt: skip
 
 

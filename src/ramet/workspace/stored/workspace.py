@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
-from ramet.core.paths import parse
+from ramet.core.paths import ROOT, Path, parse
 from ramet.core.progress import Progress, silent
+from ramet.store.checkout.walk import content, find_node
 from ramet.store.commit.kernel_state import (
     SEGMENT,
     Segments,
@@ -24,13 +25,15 @@ from ramet.store.commit.kernel_state import (
 )
 from ramet.store.model.ids import ChunkId
 from ramet.store.model.revisions import MemoryImage, Revision
+from ramet.store.model.trees import FILE, Node
 from ramet.store.refs.leases import LEASE_SECONDS
 from ramet.store.refs.refs import RefEntry
 from ramet.store.repository import Repository
 from ramet.store.verbs.diff import DiffSummary
 from ramet.workspace.call import Call
 from ramet.workspace.execution import Execution
-from ramet.workspace.history import ExecutionRecord, OperationRecord
+from ramet.workspace.history import ExecutionRecord
+from ramet.workspace.ledger import FILE_BYTES, Attribution, Ledger, Taken
 from ramet.workspace.mounts import Mount, MountForm, as_mode
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID
@@ -51,7 +54,6 @@ COMMIT_RETRIES: Final = 3
 """Retries of a commit after a collection removed what it had written."""
 COMPACT_EVERY: Final = 256
 """Log entries between two compactions."""
-WRITE_VERBS: Final = frozenset({"write", "copy", "setattr", "link", "mkdir"})
 
 
 class StoredWorkspace(Workspace):
@@ -98,6 +100,7 @@ class StoredWorkspace(Workspace):
         ws._tasks, ws.recovered, ws._gc_candidates = [], [], []
         ws._kernel_of(base)
         ws._position = ws.history.next_number
+        ws._watch_lines(base)
         ws._commit_lock = asyncio.Lock()
         for session in ws.sessions if options.env else ():
             session.adopt(options.env)
@@ -124,6 +127,17 @@ class StoredWorkspace(Workspace):
     _commands = 0
     _failure: BaseException | None = None
     """A failure of background work: the next call raises it."""
+
+    def _watch_lines(self, base: Revision | None) -> None:
+        """Begin to tell which record writes which line, and for whom."""
+        self.recorder.principal = self.repository.actor
+        if self.lease is None:
+            return
+        known = {state.prefix for state in base.mounts} - self.options.mounts.keys() if base is not None else set()
+        self.recorder.ledger = ledger = Ledger(self._look_at, self.recorder.current)
+        for mount in self.mounts(scratch=True):
+            if str(mount.prefix) not in known and mount.memory is not None:
+                ledger.mounted(mount.prefix)
 
     def _kernel_of(self, base: Revision | None) -> None:
         if base is None or base.kernel is None:
@@ -253,6 +267,19 @@ class StoredWorkspace(Workspace):
         return (await asyncio.to_thread(self.repository.refresh_gc_state)).number > 0
 
     async def _commit(self, request: CommitRequest, trust: bool) -> Revision:
+        ledger = self.recorder.ledger
+        taken = Taken() if ledger is None else ledger.take()
+        try:
+            made = await self._commit_taken(request, trust, taken)
+        except BaseException:
+            if ledger is not None:
+                ledger.give_back(taken)
+            raise
+        if request.outputs and ledger is not None:
+            ledger.mounted(ROOT)  # the revision has not everything that is here
+        return made
+
+    async def _commit_taken(self, request: CommitRequest, trust: bool, taken: Taken) -> Revision:
         kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
         segments, oldest = self._new_segments()
         forks = self._forks(request.outputs)
@@ -279,11 +306,10 @@ class StoredWorkspace(Workspace):
             author=request.author, agent=request.agent or _agent_of(records), time=self.settings.clock(),
             message=request.message, trace_id=request.trace_id, memory=request.memory,
         )  # fmt: skip
-        operations = self.history.since(records[0].started_at) if records else []
 
         def publish() -> tuple[Revision, RefEntry]:
             changes = DiffSummary.of(self.repository.differences(base, revision) if request.diff or records else ())
-            ops = operations_of(records, operations, changes.written())
+            ops = operations_of(self, base, revision, records, taken)
             final = replace(revision, diff=changes.plain() if request.diff else None, ops=ops)
             if noting is not None:
                 noting(final)
@@ -476,24 +502,38 @@ class StoredWorkspace(Workspace):
 
 
 def _agent_of(records: list[ExecutionRecord]) -> str:
-    """Return the agent that ran all commands, if there is only one and it has a name."""
-    agents = {record.agent_id for record in records}
+    """Return the agent that made all changes, if there is only one and it has a name."""
+    changing = [record for record in records if record.paths_written or record.paths_removed or record.paths_cut]
+    agents = {record.agent_id for record in changing or records}
     return agents.pop() if len(agents) == 1 and agents != {DEFAULT_AGENT_ID} else ""
 
 
 def operations_of(
-    records: list[ExecutionRecord], operations: list[OperationRecord], written: list[str]
+    ws: StoredWorkspace, base: Revision | None, made: Revision, records: list[ExecutionRecord], taken: Taken
 ) -> dict[str, Any] | None:
-    """Return the commands of a revision, and the last writer of each changed path; bounded like the diff."""
-    if not records:
+    """Return the records of a revision, and which of them wrote which lines; runs in a thread."""
+    if not records and not taken.files:
         return None
-    last = dict.fromkeys(written, 0)
-    for operation in operations:
-        if operation.path not in last or operation.verb not in WRITE_VERBS or operation.error:
-            continue
-        for record in records:
-            mine = record.session_id == operation.session_id
-            if mine and record.started_at <= operation.at <= record.ended_at:
-                last[operation.path] = max(last[operation.path], record.number)
-    writers = {path: number for path, number in last.items() if number}
-    return {"first": records[0].number, "last": records[-1].number, "writers": writers}
+    read = ws.repository.packs.read
+
+    def node(revision: Revision | None, path: str) -> Node | None:
+        found = None if revision is None else find_node(read, revision, path)
+        return found if found is not None and found.kind == FILE else None
+
+    def data(revision: Revision | None, path: str) -> bytes | None:
+        found = node(revision, path)
+        return None if found is None or found.size > FILE_BYTES else b"".join(content(read, found))
+
+    def on_disk(path: str) -> bool:
+        mount = ws._mounts.get(ws._vfs.mount_of(Path(path)))
+        return mount is not None and mount.directory is not None
+
+    known = Attribution(
+        had=lambda path: node(base, path) is not None,
+        same=lambda path, content: data(base, path) == content,
+        content=lambda path: data(made, path),
+        on_disk=on_disk,
+    )
+    first = records[0].number if records else ws._position
+    last = records[-1].number if records else ws._position - 1
+    return {"first": first, "last": last, **known.plain(taken)}
