@@ -59,6 +59,38 @@ ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
             "jq -n '\"a\" * 1e6'",
         ],
     ),
+    "whole_bytes": (
+        {"whole_bytes": 100 * KIB},
+        [
+            "jq . < /dev/zero",
+            "zip -q o.zip /dev/zero",
+            "sqlite3 /dev/zero .tables",
+            "truncate -s 1M f; rg x f",
+            "rg x /dev/urandom",
+            "split -n r/3 /dev/urandom",
+        ],
+    ),
+    "width_chars": (
+        {"width_chars": 2000},
+        [
+            "printf %02001d 1",
+            "printf '%*s' 2001 1",
+            "printf %.2001f 1",
+            "/usr/bin/printf %2001d 1",
+            "awk 'BEGIN { printf \"%2001d\", 1 }'",
+            "awk 'BEGIN { x = sprintf(\"%*d\", 2001, 1) }'",
+            "seq -f %2001g 3",
+            "date +%2001Y",
+            "echo a | nl -w 2001",
+            "stat -c %2001n .",
+            "find . -printf %2001p",
+            "numfmt --padding=2001 5",
+            "numfmt --format=%.2001f 5",
+            "echo a | split -a 2001",
+            "printf 'a\tb\n' | expand -t 2001",
+            "echo a | csplit -n 2001 - 1",
+        ],
+    ),
     "argument_bytes": (
         {"argument_bytes": 1000},
         [

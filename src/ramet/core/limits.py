@@ -6,9 +6,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path as HostPath
+from typing import Final
 
 from ramet.concurrency.scheduler import Line, give_way
 from ramet.core.errors import LimitExceeded
@@ -24,6 +28,39 @@ class Cancelled(Exception):
     """The cancel token of an execution was set; becomes an exception for the caller."""
 
 
+_SHARE_MOST: Final = 2048 * MIB
+_CGROUP: Final = (HostPath("/sys/fs/cgroup/memory.max"), HostPath("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where version 2 and version 1 of control groups tell the memory that this process may have."""
+
+
+@cache
+def memory_share() -> int:
+    """Return the bytes that one thing may take by default: 2 GiB, or a quarter of this process's memory if less."""
+    return min(_SHARE_MOST, *(size // 4 for size in _memory_sizes()))
+
+
+def _memory_sizes() -> list[int]:
+    """Return the memory of the machine, of the control group and of the process, as far as each is known."""
+    found: list[int] = []
+    try:
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        found.append(4 * _SHARE_MOST)  # Windows
+    for file in _CGROUP:
+        try:
+            text = file.read_text().strip()
+        except OSError:
+            continue  # no control group of this version
+        if text.isdecimal():
+            found.append(int(text))
+    try:
+        import resource
+    except ImportError:
+        return found  # Windows
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return found if allowed == resource.RLIM_INFINITY else [*found, allowed]
+
+
 @dataclass(frozen=True)
 class Limits:
     """Every bound of a workspace. High by default: a limit stops a runaway, it does not shape ordinary work."""
@@ -34,6 +71,11 @@ class Limits:
     """Bytes of captured stdout, and of captured stderr."""
     string_bytes: int = 512 * MIB
     """Size of one string: a variable, a command substitution, a line, a jq value. Below 64 KiB nothing is refused."""
+    whole_bytes: int = field(default_factory=memory_share)
+    """Bytes of a file, device or stream that a command may hold as a whole. By default 2 GiB, or a quarter of the
+    memory if that is less; never more than four times `string_bytes`."""
+    width_chars: int = 16 * MIB
+    """Characters of one width, precision or padding: `printf %1000d`, `nl -w 1000`, `expand -t 1000`."""
     argument_bytes: int = MIB
     """Size of one argument of a program, not of a builtin or function. Linux allows an eighth of this default."""
     expansion_words: int = 10_000_000
@@ -60,10 +102,17 @@ class Limits:
     regex_seconds: float = 10.0
     """Seconds for one match on an engine that can backtrack."""
 
+    @property
+    def whole(self) -> int:
+        """The most bytes that a command may hold of one input."""
+        return min(self.whole_bytes, self.string_bytes * _WHOLE_STRINGS)
+
     def with_(self, **changes: object) -> Limits:
         return replace(self, **changes)  # type: ignore[arg-type]
 
 
+_WHOLE_STRINGS: Final = 4
+"""Factor of `Limits.string_bytes` that an input held as a whole may have."""
 DEFAULT_LIMITS = Limits()
 _WHOLE = ("processes", "recursion", "loop_steps")
 

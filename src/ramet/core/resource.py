@@ -10,6 +10,7 @@ Rules that every resource keeps:
 from __future__ import annotations
 
 import enum
+import sys
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -193,8 +194,8 @@ class Quick(Protocol):
         ...
 
     def kinds_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]: ...
-    def read_now(self, path: Path, need: int = 0) -> bytes:
-        """Return the whole content; EACCES if the file's mode lacks the bits `need`."""
+    def read_now(self, path: Path, need: int = 0, most: int = sys.maxsize) -> bytes:
+        """Return the whole content; EACCES if its mode lacks the bits `need`, EFBIG if it has over `most` bytes."""
         ...
 
 

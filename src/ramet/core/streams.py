@@ -2,7 +2,8 @@
 
 - A writer accepts `write()` at any time and turns `full`; a producer then awaits `drain()`.
 - A reader keeps what it has read ahead, so that all who share it see each byte once.
-- A reader checks the deadline of its execution and yields the event loop between blocks.
+- A reader checks the deadline of its execution and yields the event loop between blocks, whatever the source is: no
+  command has to remember it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,6 @@ from ramet.core.stat import Stat
 Item = TypeVar("Item")
 BLOCK = 256 * 1024
 PIPE_CAPACITY = 256 * 1024
-PATIENCE = 8
-"""Blocks of an unfinished line between two turns of the event loop: some sources never suspend."""
-WHOLE = 4
-"""Factor of `Limits.string_bytes` that an input read into memory may have."""
 
 
 class Reader:
@@ -44,7 +41,8 @@ class Reader:
         self.idle: Callable[[], None] | None = None
         """Called before waiting for more input: see `live`."""
         self.budget: Budget | None = None
-        """The execution that reads: every block checks its deadline and yields the event loop when a turn is due."""
+        """The execution that reads: every block checks its deadline and yields the event loop when a turn is due.
+        A reader without one yields as often."""
 
     @property
     def longest(self) -> int:
@@ -61,9 +59,15 @@ class Reader:
 
     async def _next(self) -> bytes:
         """Return the next block, after a turn of the event loop if one is due."""
-        if self.budget is not None and self.budget.check():
-            await self.budget.yield_turn()
+        await self._turn()
         return await self._fill()
+
+    async def _turn(self) -> None:
+        """Check the deadline; yield the event loop if a turn is due."""
+        if self.budget is None:
+            self.budget = Budget()
+        if self.budget.check():
+            await self.budget.yield_turn()
 
     async def read(self, size: int = BLOCK) -> bytes:
         """Read at most `size` bytes; empty at the end."""
@@ -82,28 +86,32 @@ class Reader:
         return None
 
     async def read_exactly(self, size: int) -> bytes:
-        """Read `size` bytes, fewer only at the end."""
+        """Read `size` bytes, fewer only at the end; more than may be held as a whole is an error."""
         parts: list[bytes] = []
+        room = (DEFAULT_LIMITS if self.budget is None else self.budget.limits).whole
         while size > 0:
             part = await self.read(size)
             if not part:
                 break
             parts.append(part)
             size -= len(part)
+            room -= len(part)
+            if room < 0:
+                raise LimitExceeded("whole_bytes", (self.budget or Budget()).limits.whole)
         return b"".join(parts)
 
     async def read_all(self, limit: int | None = None) -> bytes:
         """Read to the end; more than the limit is an error."""
         parts: list[bytes] = []
         total = 0
-        limit = self.longest * WHOLE if limit is None else limit
+        name = "whole_bytes" if limit is None else "string_bytes"
+        if limit is None:
+            limit = (DEFAULT_LIMITS if self.budget is None else self.budget.limits).whole
         while block := await self.read():
-            parts.append(block)
             total += len(block)
             if total > limit:
-                raise LimitExceeded("string_bytes", limit)
-            if len(parts) % PATIENCE == 0:
-                await asyncio.sleep(0)
+                raise LimitExceeded(name, limit)
+            parts.append(block)
         return b"".join(parts)
 
     def readline_now(self, delim: bytes = b"\n") -> bytes | None:
@@ -143,8 +151,6 @@ class Reader:
                 parts.append(block)
                 held += len(block)
                 self.hold(held)
-                if len(parts) % PATIENCE == 0:
-                    await asyncio.sleep(0)
             return b"".join(parts)
         line = self._buffer[self._pos : end + 1]
         self._pos = end + 1
@@ -250,6 +256,7 @@ class IteratorReader(Reader):
         async for block in self._source:
             if block:
                 return block
+            await self._turn()  # a source of empty blocks may never suspend
         return b""
 
     async def close(self) -> None:
@@ -552,8 +559,6 @@ async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -
             rest.append(block)
             held += len(block)
             reader.hold(held)
-            if len(rest) % PATIENCE == 0:
-                await asyncio.sleep(0)
             continue
         held = 0
         rest.append(block[:cut])

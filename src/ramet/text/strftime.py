@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
 from ramet.core.proc import Proc
+from ramet.text.width import number_of
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -216,11 +217,11 @@ def strftime(pattern: str, when: datetime, nanos: int = 0) -> str:
     def expand(found: re.Match[str]) -> str:
         flags, width, modifier, letter = found.groups()
         if not letter:
-            return found[0].rjust(int(width or 0))  # what follows begins another one
+            return found[0].rjust(number_of(width))  # what follows begins another one
         if modifier and letter in _UNKNOWN[modifier]:
             return found[0]
         pad = next((f for f in reversed(flags) if f in "-_0+"), "")
-        wide = int(width or 0)
+        wide = number_of(width)
         if letter in _FIELDS:
             text, digits, fill = _FIELDS[letter](when, nanos)
             if pad == "-":

@@ -6,6 +6,7 @@ import errno
 from collections.abc import AsyncIterator
 
 from ramet.core.errors import fail
+from ramet.core.limits import Budget
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Data, How
 from ramet.core.stat import Attrs, Kind, Stat
@@ -42,10 +43,11 @@ class DevResource:
             raise fail(errno.ENOTDIR, path)
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
-        name = self._device(path)
+        name, pace = self._device(path), Budget()
         while (stop is None or start < stop) and (block := device_block(name, BLOCK)):
             block = block if stop is None else block[: stop - start]
             start += len(block)
+            await pace.yield_turn()  # no device ever suspends
             yield block
 
     async def write(

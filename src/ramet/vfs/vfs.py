@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -246,19 +247,23 @@ class VFS(MountTable, Whole, Lending):
                         raise _named(error, path) from None
         return [entry async for entry in self.scan(path)]
 
-    async def read_bytes(self, path: Path, need: int = 0) -> bytes:
+    async def read_bytes(self, path: Path, need: int = 0, most: int = sys.maxsize) -> bytes:
+        """Return the whole content; EFBIG, before more is held, if it has over `most` bytes."""
         if not self._dirty:
             resource, inner, _ = self.locate(path)
             quick = self._quick[resource]
             if quick is not None:
                 try:
-                    return quick.read_now(inner, need)
+                    return quick.read_now(inner, need, most)
                 except OSError as error:
                     if error.errno not in (errno.ELOOP, errno.ENXIO):
                         raise await self._as_directory(error, path) from None
-        mode = (await self.stat(path, follow=True)).mode if need else None
-        if mode is not None and mode & need != need:
-            raise fail(errno.EACCES, path)
+        if need:
+            stat = await self.stat(path, follow=True)
+            if stat.mode is not None and stat.mode & need != need:
+                raise fail(errno.EACCES, path)
+            if stat.size is not None and stat.size > most:
+                raise fail(errno.EFBIG, path)
         resource, inner, _ = self.locate(path)
         if not self._dirty and self._quick[resource] is None and isinstance(resource, Whole):
             try:
@@ -266,7 +271,14 @@ class VFS(MountTable, Whole, Lending):
             except OSError as error:
                 if error.errno not in (errno.ELOOP, errno.ENXIO):
                     raise await self._as_directory(error, path) from None
-        return b"".join([block async for block in self.read(path)])
+        parts, room = [], most
+        async with closing(self.read(path)) as blocks:
+            async for block in blocks:
+                room -= len(block)
+                if room < 0:
+                    raise fail(errno.EFBIG, path)
+                parts.append(block)
+        return b"".join(parts)
 
     async def small_files(self, directory: Path, names: Sequence[str], need: int = 0) -> list[bytes | None]:
         if not self._dirty and directory not in self._points:

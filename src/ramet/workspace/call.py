@@ -22,6 +22,7 @@ from ramet.core.streams import IteratorReader, PipeWriter, Reader
 from ramet.core.usage import USAGE, Usage
 from ramet.shell.expand.values import EXPORT
 from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.text.width import WIDEST
 from ramet.workspace.execution import Channels
 from ramet.workspace.history import HEAD_BYTES, MetaValue
 from ramet.workspace.recorder import CURRENT, OpenRecord
@@ -167,6 +168,7 @@ TURN = 0.01
 async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
     session, limits = call.session, call.limits
     budget = Budget(limits)
+    WIDEST.set(limits.width_chars)
     session.state.condition_open = False  # unlike in bash, a syntax error does not affect the next call
     if call.stdin is not None and call.stdin.terminal:
         for writer in (channels.stdout, channels.stderr):

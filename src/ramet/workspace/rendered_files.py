@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ramet.core import ops
 from ramet.core.errors import missing_extra
 from ramet.core.fs import FileSystem, Open
 from ramet.core.limits import Limits
@@ -142,8 +143,8 @@ class RenderedFS(Whole):
 
     async def read_bytes(self, path: Path) -> bytes:
         if path.endswith(SUFFIXES):
-            return b"".join([block async for block in self.read(path)])
-        return b"".join([block async for block in self._inner.read(path)])
+            return await IteratorReader(self.read(path)).read_all(self._limits.whole)
+        return await ops.read_bytes(self._inner, path)
 
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
         return [entry async for entry in self._inner.scan(path)]

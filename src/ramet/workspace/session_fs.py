@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 from typing import Any
 
-from ramet.core.errors import fail, strerror
+from ramet.core.errors import LimitExceeded, fail, strerror
 from ramet.core.fs import Lending, Open, Power
-from ramet.core.limits import Budget
+from ramet.core.limits import DEFAULT_LIMITS, Budget, Limits
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Cap, Data, How, Queryable, Whole
 from ramet.core.stat import Attrs, Stat
@@ -38,12 +38,14 @@ class SessionFS(Whole, Lending):
         recorder: Recorder,
         policy: Policy | None,
         uid: int,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._vfs, self._recorder, self._policy = vfs, recorder, policy
         self._history, self._secrets, self._now = recorder.history, recorder.secrets, recorder.clock
         self._may = Permissions(vfs, uid)
         self.session_id = session_id
         self.agent_id = ""
+        self._whole = limits.whole
         self._asks = policy is not None and policy.watches_files
         self._hides = policy is not None and policy.hides
         self._slice_end = 0.0
@@ -62,11 +64,15 @@ class SessionFS(Whole, Lending):
 
     # ------------------------------------------------------------------------------------------- recording
 
-    async def _ask(self, verb: str, path: Path) -> None:
-        """Check the policy before an operation, and yield after a time slice."""
+    async def _turn(self) -> None:
+        """Yield the event loop if the time slice is over: what cancels an execution then arrives."""
         if time.monotonic() >= self._slice_end:
             await asyncio.sleep(0)
             self._slice_end = time.monotonic() + Budget.SLICE
+
+    async def _ask(self, verb: str, path: Path) -> None:
+        """Check the policy before an operation, and yield after a time slice."""
+        await self._turn()
         if self._asks and self._policy is not None:
             await self._policy.check(Request("file", verb, path, self.session_id, self.agent_id))
 
@@ -152,9 +158,12 @@ class SessionFS(Whole, Lending):
         await self._ask("read", path)
         try:
             await self._may.reach(path)
-            data = await self._vfs.read_bytes(path, self._may.bits(READ))
+            data = await self._vfs.read_bytes(path, self._may.bits(READ), self._whole)
         except OSError as error:
-            raise self._record_failure("read", path, error) from None
+            self._record_failure("read", path, error)
+            if error.errno == errno.EFBIG:
+                raise LimitExceeded("whole_bytes", self._whole, str(path)) from None
+            raise error from None
         self._note("read", path, read=len(data))
         return data
 
@@ -182,6 +191,7 @@ class SessionFS(Whole, Lending):
             async with closing(self._vfs.read(path, start, stop)) as blocks:
                 async for block in blocks:
                     total += len(block)
+                    await self._turn()
                     yield block
         except OSError as error:
             raise self._record_failure("read", path, error) from None

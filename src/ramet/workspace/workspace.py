@@ -214,7 +214,7 @@ class Workspace:
 
     def _make_session(self, session_id: str, env: Mapping[str, str] | None, cwd: Path | None) -> Session:
         settings = self.settings
-        fs = SessionFS(self._vfs, session_id, self.recorder, self.policy, settings.user.uid)
+        fs = SessionFS(self._vfs, session_id, self.recorder, self.policy, settings.user.uid, settings.limits)
         shell = Shell(
             fs=fs,
             commands=self.commands,

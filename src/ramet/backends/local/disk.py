@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import stat as modes
+import sys
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -234,16 +235,21 @@ class DiskResource:
         finally:
             os.close(fd)
 
-    def read_now(self, path: Path, need: int = 0) -> bytes:
+    def read_now(self, path: Path, need: int = 0, most: int = sys.maxsize) -> bytes:
         fd = self._open_file(path, os.O_RDONLY, need)
         try:
             # Most files are small, and a large buffer costs more than reading them.
             first = os.read(fd, _SMALL)
             if len(first) < _SMALL:
                 return first
-            parts = [first]
+            if os.fstat(fd).st_size > most:
+                raise fail(errno.EFBIG, path)
+            parts, room = [first], most - len(first)
             while block := os.read(fd, BLOCK):
                 parts.append(block)
+                room -= len(block)
+                if room < 0:
+                    raise fail(errno.EFBIG, path)  # it grew meanwhile
                 if len(block) < BLOCK:
                     break
             return b"".join(parts)

@@ -12,6 +12,7 @@ Rules that this file keeps:
 from __future__ import annotations
 
 import errno
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from typing import Final
@@ -255,10 +256,12 @@ class RAMResource:
 
     kinds_now = scan_now  # the stats are at hand anyway
 
-    def read_now(self, path: Path, need: int = 0) -> bytes:
+    def read_now(self, path: Path, need: int = 0, most: int = sys.maxsize) -> bytes:
         file = self._file(path)
         if need and file.mode & need != need:
             raise fail(errno.EACCES, path)
+        if file.content.size > most:
+            raise fail(errno.EFBIG, path)
         return file.content.join()
 
     def setattr_now(self, path: Path, attrs: Attrs) -> None:

@@ -238,7 +238,7 @@ async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", s
     if job.mode == "z":
         mtime = (stat.mtime_ns or 0) // 10**9 if stat is not None and not job.o.no_name else 0
         saved = b"" if job.o.no_name else encode(name.rpartition("/")[2])
-        size = stat.size if stat is not None else None
+        size = stat.size if stat is not None and stat.is_file else None
         taken = given = 0
 
         async def counted() -> AsyncIterator[bytes]:
@@ -412,7 +412,9 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
         if job.mode == "z":
             mtime = 0 if job.o.no_name else (stat.mtime_ns or 0) // 10**9
             name = b"" if job.o.no_name else encode(word.rpartition("/")[2])
-            made = compressed(_blocks(proc, reader), job.format, job.level, name, mtime, stat.size)
+            made = compressed(
+                _blocks(proc, reader), job.format, job.level, name, mtime, stat.size if stat.is_file else None
+            )
         else:
             first = await reader.read(CHUNK)
             made = decompressed(reader, _actual(job, first) or job.format, first)

@@ -6,6 +6,7 @@ import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ramet.commands.binary.od import (
     NAMES,
@@ -24,6 +25,7 @@ from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
+from ramet.text.width import bounded, bounded_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +267,8 @@ def _unit(times: str | None, size: str | None, pattern: str) -> _Unit:
         flags, width, precision, kind = found[1], found[2], found[3] or "", found[4]
         if kind == "%":
             raise UsageError("bad conversion character %%", hint=False)
-        eats = _eaten(kind, size, precision)
+        bounded_spec(width + precision)
+        eats = bounded(_eaten(kind, size, precision))
         eaters += eats > 0
         if eaters > 1 and size is not None:
             raise UsageError("byte count with multiple conversion characters", hint=False)
@@ -299,6 +302,10 @@ def _eaten(kind: str, size: str | None, precision: str) -> int:
     return wanted
 
 
+_COPIES: Final = 16
+"""Characters that one byte of a row may become: a row is shown at once."""
+
+
 def _formats(texts: tuple[str, ...]) -> tuple[list[list[_Unit]], int]:
     """Parse the format strings; the last unit of a short one repeats up to the longest, whose length is returned."""
     strings: list[list[_Unit]] = []
@@ -312,7 +319,7 @@ def _formats(texts: tuple[str, ...]) -> tuple[list[list[_Unit]], int]:
             at = found.end()
         strings.append(units)
     lengths = [sum(u.times * u.size for u in units if not u.at_end) for units in strings]
-    block = max(lengths, default=0)
+    block = bounded(max(lengths, default=0) * _COPIES) // _COPIES
     for units, length in zip(strings, lengths, strict=True):
         if units and length < block and not units[-1].fixed and units[-1].size:
             units[-1] = replace(units[-1], times=1 + (block - length) // units[-1].size)

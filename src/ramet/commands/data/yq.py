@@ -169,6 +169,14 @@ def _put(root: dict[str, Json], path: list[str], value: Json) -> None:
 
 
 async def yq(proc: Proc, _: None, words: list[str]) -> int:
+    longest = values.LONGEST.set(proc.budget.limits.string_bytes)
+    try:
+        return await _yq(proc, words)
+    finally:
+        values.LONGEST.reset(longest)
+
+
+async def _yq(proc: Proc, words: list[str]) -> int:
     library = _library()
     asked = _arguments(words)
     o, read, in_place, null_input = asked.o, asked.read, asked.in_place, asked.o.null_input

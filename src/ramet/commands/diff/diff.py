@@ -16,6 +16,10 @@ from ramet.core.errors import reason
 from ramet.core.paths import decode
 from ramet.core.proc import Proc
 from ramet.patterns import Matcher
+from ramet.text.width import bounded
+
+_COPIES = 64
+"""Characters of padding that one column of side-by-side output may become."""
 
 
 def _old_diff(words: list[str]) -> list[str]:
@@ -71,6 +75,8 @@ async def prepare(proc: Proc, o: DiffOptions) -> Comparison:
         raise UsageError(f"invalid context length {quote(lines)}")
     if not o.width.isdigit() or int(o.width) == 0:
         raise UsageError(f"invalid width {quote(o.width)}")
+    bounded(int(o.width) * _COPIES)
+    bounded(int(o.tabsize) if o.tabsize.isdigit() else 0)
     if not o.tabsize.isdigit() or int(o.tabsize) == 0:
         raise UsageError(f"invalid tabsize {quote(o.tabsize)}")
     if o.show_function and format_ == "normal":

@@ -10,6 +10,7 @@ from ramet.commands.diff.changes import Change
 from ramet.commands.diff.output import Side
 from ramet.commands.framework.command import UsageError, quote
 from ramet.core.paths import encode
+from ramet.text.width import number_of
 
 _NUMBER = re.compile(r"%(-?)(\d*)(?:\.(\d*))?([doxX])([EFLMNeflmn])")
 _CHARACTER = re.compile(r"%c'(?:\\([0-7]{1,3})|([^\\']))'", re.DOTALL)
@@ -115,8 +116,8 @@ def _directive(form: str, mark: int, number: Callable[[str], int]) -> tuple[byte
     found = _NUMBER.match(form, mark)
     if found is not None:
         digits = format(number(found[5]), found[4])
-        digits = digits.rjust(int(found[3] or 0), "0")
-        width = int(found[2] or 0)
+        digits = digits.rjust(number_of(found[3] or ""), "0")
+        width = number_of(found[2] or "")
         filled = digits.ljust(width) if found[1] else digits.rjust(width, "0" if found[2][:1] == "0" else " ")
         return filled.encode(), found.end()
     char = _CHARACTER.match(form, mark)

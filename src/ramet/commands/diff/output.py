@@ -333,13 +333,11 @@ class _Columns:
 
     def _tabs(self, start: int, to: int) -> bytes:
         """Tabs and spaces from one column to another."""
-        out = b""
         tab = self.tabsize
-        if not self.expand and tab > 1:
-            while start + tab - start % tab <= to:
-                out += b"\t"
-                start += tab - start % tab
-        return out + b" " * (to - start)
+        tabs = 0 if self.expand or tab <= 1 else max(0, to // tab - start // tab)
+        if tabs:
+            start = to - to % tab
+        return b"\t" * tabs + b" " * (to - start)
 
     def _clip(self, line: bytes, indent: int) -> tuple[bytes, int]:
         """Clip a line to a column that begins at `indent`; return it and its width."""

@@ -13,7 +13,7 @@ from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import fail, reason
 from ramet.core.fs import Open
 from ramet.core.proc import Proc
-from ramet.core.streams import FileStream, Reader, Writer
+from ramet.core.streams import BLOCK, FileStream, Reader, Writer
 
 
 def _dd_number(text: str) -> int:
@@ -171,6 +171,9 @@ async def _dd_run(job: _Dd, status: str) -> int:
     ibs, obs = bs or job.number("ibs", 512), bs or job.number("obs", 512)
     if ibs == 0 or obs == 0 or job.number("cbs", 1) == 0:
         raise UsageError("invalid number: '0'", hint=False)
+    for name, room in (("input", ibs), ("output", obs), ("conversion", job.number("cbs", 0))):
+        if room > proc.budget.limits.whole:
+            raise proc.budget.exceeded("whole_bytes", f"{name} buffer of {room} bytes")
     skip, seek, count = job.number("skip", 0), job.number("seek", 0), job.number("count", -1)
     try:
         reader: Reader = proc.stdin if "if" not in job.options else await proc.open(job.options["if"], dash=False)
@@ -187,7 +190,8 @@ async def _dd_run(job: _Dd, status: str) -> int:
                 proc.complain(f"{name}: cannot skip to specified offset")
             reader.seek(reader.tell() + skip_bytes)
         else:
-            await reader.read_exactly(skip_bytes)
+            while skip_bytes > 0 and (block := await reader.read(min(skip_bytes, BLOCK))):
+                skip_bytes -= len(block)
     try:
         writer = await _dd_output(job, seek if "seek_bytes" in job.oflag else seek * obs)
     except OSError as error:
@@ -217,10 +221,15 @@ async def _dd_run(job: _Dd, status: str) -> int:
             if "sync" in job.conv:
                 data = data.ljust(ibs, b" " if "block" in job.conv or "unblock" in job.conv else b"\0")
         data = _dd_convert(job, data)
-        pending += data
-        while len(pending) >= obs:
-            _dd_write(job, writer, pending[:obs], obs)
-            pending = pending[obs:]
+        pending = pending + data if pending else data
+        if len(pending) == obs:
+            _dd_write(job, writer, pending, obs)
+            pending = b""
+        at = 0
+        while len(pending) - at >= obs:
+            _dd_write(job, writer, pending[at : at + obs], obs)
+            at += obs
+        pending = pending[at:] if at else pending
         if writer.full:
             await writer.drain()
         await proc.budget.yield_turn()
@@ -265,6 +274,8 @@ def _dd_convert(job: _Dd, data: bytes) -> bytes:
         lines = data.split(b"\n")
         if not lines[-1]:
             lines.pop()
+        if len(lines) * cbs > job.proc.budget.limits.whole:
+            raise job.proc.budget.exceeded("whole_bytes")
         data = b"".join(line[:cbs].ljust(cbs) for line in lines)
     elif cbs and "unblock" in job.conv:
         data = b"".join(data[i : i + cbs].rstrip(b" ") + b"\n" for i in range(0, len(data), cbs))

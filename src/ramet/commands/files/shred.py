@@ -41,14 +41,14 @@ class ShredOptions:
 
 
 async def shred(proc: Proc, o: ShredOptions, operands: list[str]) -> int:
-    passes = ["random"] * parse_count(o.iterations, "number of passes") + ["000000"] * o.zero
+    random = parse_count(o.iterations, "number of passes")
     size = None if o.size is None else parse_size(o.size, "file size")
     if not operands:
         raise UsageError("missing file operand")
     status = 0
     for word in operands:
         try:
-            await _overwrite(proc, o, word, passes, size)
+            await _overwrite(proc, o, word, random, size)
             if o.remove:
                 await _remove(proc, o, word)
         except OSError as error:
@@ -57,16 +57,18 @@ async def shred(proc: Proc, o: ShredOptions, operands: list[str]) -> int:
     return status
 
 
-async def _overwrite(proc: Proc, o: ShredOptions, word: str, passes: list[str], size: int | None) -> None:
+async def _overwrite(proc: Proc, o: ShredOptions, word: str, random: int, size: int | None) -> None:
     path = proc.path(word)
     known = (await proc.fs.stat(path, follow=True)).size or 0
     rounded = known if o.exact else -(-known // _BLOCK) * _BLOCK
     amount = rounded if size is None else size
     stream = await proc.fs.open(path, Open.READ | Open.WRITE)
     try:
-        for number, what in enumerate(passes if amount else (), 1):
+        passes = random + o.zero
+        for number in range(1, passes + 1 if amount else 1):
+            what = "random" if number <= random else "000000"
             if o.verbose:
-                proc.complain(f"{called(word)}: pass {number}/{len(passes)} ({what})...")
+                proc.complain(f"{called(word)}: pass {number}/{passes} ({what})...")
             stream.seek(0)
             for start in range(0, amount, _PIECE):
                 piece = min(_PIECE, amount - start)

@@ -14,7 +14,7 @@ from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import HUGE, LARGE
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.proc import Proc
-from ramet.core.streams import BLOCK, WHOLE, Reader, line_blocks
+from ramet.core.streams import BLOCK, Reader, line_blocks
 
 T = TypeVar("T")
 
@@ -173,14 +173,14 @@ async def slurp(proc: Proc, word: str) -> bytes:
     """Read all of one operand; OSError is the caller's. An endless input is an error."""
     reader = await proc.open(word)
     parts: list[bytes] = []
-    most = proc.budget.limits.string_bytes * WHOLE
+    most = proc.budget.limits.whole
     room = most
     try:
         while block := await reader.read(HUGE):
-            parts.append(block)
             room -= len(block)
             if room < 0:
-                raise LimitExceeded("string_bytes", most)
+                raise LimitExceeded("whole_bytes", most)
+            parts.append(block)
     finally:
         await proc.close(reader)
     return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -18,6 +18,7 @@ from ramet.concurrency.sizes import HUGE
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
+from ramet.text.width import bounded
 
 _SCALES = ("none", "auto", "si", "iec", "iec-i")
 _OUT_SCALES = ("none", "si", "iec", "iec-i")
@@ -158,6 +159,8 @@ def _shape(text: str, padding: int) -> _Shape:
     if re.search(r"%(?!%)", after.replace("%%", "")):
         raise bad(f"format {quote(text)} has too many % directives")
     zeros = width if "0" in flags and width > 0 else 0
+    bounded(width)
+    bounded(precision or 0)
     return _Shape(before, after, padding if zeros or not width else width, zeros, precision, "'" in flags)
 
 
@@ -197,6 +200,7 @@ def _layout(proc: Proc, o: NumfmtOptions) -> _Shape:
         padding = int(o.padding) if re.fullmatch(r"[+-]?\d+", o.padding) else 0
         if not padding:
             raise UsageError(f"invalid padding value {quote(o.padding)}", hint=False)
+        bounded(padding)
     if o.delimiter is not None and len(encode(o.delimiter)) > 1:
         raise UsageError("the delimiter must be a single character", hint=False)
     if o.format is not None and o.grouping:

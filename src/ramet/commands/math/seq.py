@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from ramet.commands.framework.command import Command, UsageError, flag, quote, value
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.text.width import bounded, number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def _places(text: str) -> int:
     body = text.strip().lower()
     mantissa, _, power = body.partition("e")
     places = len(mantissa.partition(".")[2])
-    return max(0, places - int(power or 0)) if "0x" not in body else 0
+    return bounded(max(0, places - int(power or 0))) if "0x" not in body else 0
 
 
 def _width(text: str, places: int) -> int:
@@ -164,11 +165,12 @@ def _seq_format(text: str) -> Callable[[Decimal], str]:
         raise UsageError(f"format {quote(text)} ends in %", hint=False)
     if found is None:
         raise UsageError(f"format {quote(text)} has unknown %{real[0][-1:]} directive", hint=False)
-    flags, width, precision, conv = found.groups()
+    flags, precision, conv = found[1], None if found[3] is None else number_of(found[3]), found[4]
+    width = number_of(found[2])
     before, _, after = text.partition(real[0])
 
     def show(number: Decimal) -> str:
-        body = printf.real(number, conv, flags, int(width or 0), None if precision is None else int(precision or 0))
+        body = printf.real(number, conv, flags, width, precision)
         return before.replace("%%", "%") + body + after.replace("%%", "%")
 
     return show

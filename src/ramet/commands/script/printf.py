@@ -13,6 +13,7 @@ from ramet.core.proc import Proc
 from ramet.text import escapes
 from ramet.text import printf as conversions
 from ramet.text.strftime import NANO, at, strftime, zone_of
+from ramet.text.width import bounded
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -124,7 +125,7 @@ class PrintfFormat:
         allowed = self.proc.budget.limits.string_bytes
         if abs(size) > allowed:
             raise LimitExceeded("string_bytes", allowed)
-        return size
+        return bounded(size)
 
     def _text(self, conv: str, flags: str, width: int, precision: int | None) -> None:
         value = self.next() or ""

@@ -18,6 +18,7 @@ from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
+from ramet.text.width import bounded_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def _suffix(o: CsplitOptions, number: int) -> str:
         raise UsageError(f"invalid conversion specifier in suffix: {found[2]}", hint=False)
     if "%" in shape[found.end() :].replace("%%", ""):
         raise UsageError("too many % conversion specifications in suffix", hint=False)
-    count = f"%{found[1]}{'d' if found[2] in 'iu' else found[2]}" % number
+    count = f"%{bounded_spec(found[1])}{'d' if found[2] in 'iu' else found[2]}" % number
     return (shape[: found.start()] + count + shape[found.end() :]).replace("%%", "%")
 
 

@@ -12,6 +12,7 @@ from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import offload_large
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.text.width import bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
     for style, which in ((o.body, "body"), (o.header, "header"), (o.footer, "footer")):
         if style not in ("a", "t", "n") and not style.startswith("p"):
             raise UsageError(f"invalid {which} numbering style: {quote(style)}")
-    width, step = number(o.width, "line number field width", 1), number(o.increment, "line number increment")
+    width, step = bounded(number(o.width, "line number field width", 1)), number(o.increment, "line number increment")
     start, blank_group = number(o.start, "starting line number"), number(o.join_blank, "line number of blank lines", 1)
     if o.format not in ("ln", "rn", "rz"):
         raise UsageError(f"invalid line numbering format: {quote(o.format)}")

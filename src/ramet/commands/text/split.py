@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import IO
@@ -26,6 +27,7 @@ from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
 from ramet.core.streams import BLOCK, Capture, FileStream, IteratorReader, Reader, Writer, line_blocks
+from ramet.text.width import bounded
 
 _IN_MEMORY = 8 << 20
 """Bytes of a pipe kept in memory until its size is known; more go to a temporary file of the host."""
@@ -115,8 +117,8 @@ class _Output:
         needed = 1
         while chunks and base**needed < chunks + (self.index if kind != "a" else 0):
             needed += 1
-        self.length = length or max(2, needed)
-        if length and chunks and base**length < chunks:
+        self.length = bounded(length) or max(2, needed)
+        if length and chunks and length < 64 and base**length < chunks:
             raise UsageError(f"the suffix length needs to be at least {needed}", hint=False)
         self.lead = ""
         self.source: int | None = None
@@ -128,9 +130,10 @@ class _Output:
     def _suffix(self) -> str:
         base = len(self.alphabet)
         number, text = self.index, ""
-        for _ in range(self.length):
+        while number and len(text) < self.length:
             number, digit = divmod(number, base)
             text = self.alphabet[digit] + text
+        text = text.rjust(self.length, self.alphabet[0])
         last = self.alphabet[-1]
         if self.grows and self.index == base**self.length - base ** (self.length - 1):
             # The last first letter is kept to mark names that grew: zaaa follows yz.
@@ -334,8 +337,7 @@ async def _chunks(
         return 1
     source, size = await _sized(proc, reader)
     step = size // count
-    bounds = [*(i * step for i in range(1, count)), size]
-    parts = _by_bounds(source, bounds, separator if mode == "l" else None)
+    parts = _by_bounds(source, count, step, separator if mode == "l" else None)
     if only:
         async for index, part in parts:
             if index == only - 1:
@@ -359,6 +361,7 @@ async def _chunks(
         await proc.budget.yield_turn()
     for _ in range(0 if o.elide else count - made):
         await output.next()
+        await proc.budget.yield_turn()
     await output.close()
     return 0
 
@@ -390,16 +393,19 @@ async def _spooled(file: IO[bytes]) -> AsyncIterator[bytes]:
             yield block
 
 
-async def _by_bounds(reader: Reader, bounds: list[int], separator: bytes | None) -> AsyncIterator[tuple[int, bytes]]:
+async def _by_bounds(
+    reader: Reader, count: int, step: int, separator: bytes | None
+) -> AsyncIterator[tuple[int, bytes]]:
     """Yield pieces with their chunk number; a chunk ends at its bound or, with `separator`, at the next line end."""
-    index, pos, last = 0, 0, len(bounds) - 1
+    index, pos, last = 0, 0, count - 1
+    moved = 0  # where the bound of this chunk is at least
     while block := await reader.read():
         at = 0
         while at < len(block):
             # A line may have reached beyond the bounds of chunks that then stay empty.
-            while index < last and bounds[index] <= pos:
-                index += 1
-            left = bounds[index] - pos
+            if index < last and max(moved, (index + 1) * step) <= pos:
+                index, moved = min(last, pos // step if step else last), 0
+            left = max(moved, (index + 1) * step) - pos
             if index == last:
                 end = len(block)
             elif separator is None:
@@ -409,7 +415,7 @@ async def _by_bounds(reader: Reader, bounds: list[int], separator: bytes | None)
             if end == 0:
                 # The line at the bound goes on: the bound moves with it.
                 end = len(block)
-                bounds[index] = max(bounds[index], pos + end - at + 1)
+                moved = pos + end - at + 1
             yield index, block[at:end]
             pos += end - at
             at = end
@@ -418,12 +424,15 @@ async def _by_bounds(reader: Reader, bounds: list[int], separator: bytes | None)
 async def _round_robin(
     proc: Proc, o: SplitOptions, reader: Reader, only: int, count: int, prefix: str, separator: bytes
 ) -> int:
-    buckets: list[list[bytes]] = [[] for _ in range(count)]
-    at = 0
+    buckets: defaultdict[int, list[bytes]] = defaultdict(list)
+    at = held = 0
     async for block in line_blocks(reader, separator):
         pieces = block.split(separator)
         tail = pieces.pop()
         lines = [p + separator for p in pieces] + ([tail] if tail else [])
+        held += len(block)
+        if held > proc.budget.limits.whole:
+            raise proc.budget.exceeded("whole_bytes")
         for line in lines:
             buckets[at % count].append(line)
             at += 1
@@ -431,9 +440,9 @@ async def _round_robin(
         await proc.emit(b"".join(buckets[only - 1]))
         return 0
     output = _Output(proc, o, prefix, count)
-    for bucket in buckets:
-        if not o.elide or bucket:
-            (await output.next()).write(b"".join(bucket))
+    for index in range(min(count, at) if o.elide else count):
+        (await output.next()).write(b"".join(buckets.pop(index, ())))
+        await proc.budget.yield_turn()
     await output.close()
     return 0
 

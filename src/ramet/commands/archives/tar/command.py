@@ -23,6 +23,7 @@ from ramet.commands.framework.posix_regex import offload_long
 from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.text.width import bounded
 
 _FORMATS = ("gnu", "oldgnu", "pax", "posix", "ustar", "v7")
 _DEFAULTS = "--format=gnu -f- -b20 --quoting-style=escape --rmt-command=/usr/sbin/rmt --rsh-command=/usr/bin/rsh\n"
@@ -137,7 +138,7 @@ def _record(o: TarOptions) -> int:
             size = int(number) * unit[text[len(number) :]]
             if not size or size % BLOCK:
                 raise UsageError(f"Record size must be a multiple of {BLOCK}.", 2)
-    return size
+    return bounded(size)
 
 
 def _style(given: str) -> str:

@@ -12,6 +12,7 @@ from typing import IO
 from ramet.commands.archives import codecs as compression
 from ramet.commands.archives.tar.format import (
     BLOCK,
+    DEVICE,
     DIRECTORY,
     FIFO,
     HARDLINK,
@@ -26,6 +27,7 @@ from ramet.commands.archives.tar.job import Failed, TarJob
 from ramet.commands.archives.tar.names import confirmed, member_line, quoted, shown_name, stored_name
 from ramet.commands.archives.tar.select import Named, is_excluded, named_files
 from ramet.commands.files.cp import back_up, backups, lookup, sibling
+from ramet.commands.files.listing.stat import DEVICE_NUMBERS
 from ramet.commands.framework.command import quote
 from ramet.commands.framework.file_modes import BadMode, change_mode, mode_of
 from ramet.commands.framework.human_dates import BadDate, parse_date
@@ -394,10 +396,13 @@ async def _blocks(file: IO[bytes]) -> AsyncIterator[bytes]:
         yield block
 
 
+_KINDS = {Kind.DIR: DIRECTORY, Kind.LINK: SYMLINK, Kind.FIFO: FIFO, Kind.DEVICE: DEVICE}
+
+
 async def _describe(job: TarJob, name: str, stat: Stat, given: int | None) -> Member:
     o, user = job.o, job.proc.user
     stored = stored_name(job, name)
-    kind = DIRECTORY if stat.is_dir else SYMLINK if stat.kind is Kind.LINK else FIFO if stat.kind is Kind.FIFO else b"0"
+    kind = _KINDS.get(stat.kind, b"0")
     mode = mode_of(stat)
     if o.mode_text is not None:
         try:
@@ -425,6 +430,7 @@ async def _describe(job: TarJob, name: str, stat: Stat, given: int | None) -> Me
         gid,
         "" if o.numeric else owner,
         "" if o.numeric else group,
+        numbers=DEVICE_NUMBERS.get(name.rpartition("/")[2], (0, 0)) if kind == DEVICE else (0, 0),
     )
 
 

@@ -16,9 +16,9 @@ from ramet.text.tar_header import RECORD as RECORD
 from ramet.text.tar_header import with_checksum
 
 REGULAR = (b"0", b"\0", b"7")
-DIRECTORY, SYMLINK, HARDLINK, FIFO, LABEL = b"5", b"2", b"1", b"6", b"V"
+DIRECTORY, SYMLINK, HARDLINK, FIFO, DEVICE, LABEL = b"5", b"2", b"1", b"6", b"3", b"V"
 DUMPDIR, CONTINUED, SPARSE = b"D", b"M", b"S"
-_WITHOUT_DATA = frozenset((HARDLINK, SYMLINK, b"3", b"4", DIRECTORY, FIFO, LABEL))
+_WITHOUT_DATA = frozenset((HARDLINK, SYMLINK, DEVICE, b"4", DIRECTORY, FIFO, LABEL))
 
 
 _KNOWN = frozenset((*REGULAR, *_WITHOUT_DATA, DUMPDIR, CONTINUED, SPARSE))
@@ -47,6 +47,8 @@ class Member:
     offset: int = 0
     map: sparse_map.Map | None = None
     """The data ranges of a sparse file."""
+    numbers: tuple[int, int] = (0, 0)
+    """Major and minor number of a device."""
 
     @property
     def is_dir(self) -> bool:
@@ -75,11 +77,15 @@ def header(member: Member, form: str = "gnu", extra: Mapping[str, str] | None = 
     info.mtime = member.mtime if pax else int(member.mtime)
     info.linkname = member.link
     info.uid, info.gid, info.uname, info.gname = member.uid, member.gid, member.owner, member.group
+    info.devmajor, info.devminor = member.numbers
     if pax and extra is not None:
         info.pax_headers = dict(extra)
     if form in ("ustar", "v7"):
         return _old_header(info, form)
-    return info.tobuf(tarfile.PAX_FORMAT if pax else tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+    try:
+        return info.tobuf(tarfile.PAX_FORMAT if pax else tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+    except ValueError:
+        raise TooLong("a number is too large for its header; not dumped") from None
 
 
 def _old_header(info: tarfile.TarInfo, form: str) -> bytes:
@@ -199,6 +205,7 @@ class Members:
             pax.get("uname", info.uname),
             pax.get("gname", info.gname),
             start,
+            numbers=(info.devmajor, info.devminor),
         )
         if member.is_dir and not member.name.endswith("/"):
             member.name += "/"

@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from datetime import UTC
 
-from ramet.commands.archives.tar.format import CONTINUED, DIRECTORY, DUMPDIR, FIFO, HARDLINK, LABEL, SYMLINK, Member
+from ramet.commands.archives.tar.format import (
+    CONTINUED,
+    DEVICE,
+    DIRECTORY,
+    DUMPDIR,
+    FIFO,
+    HARDLINK,
+    LABEL,
+    SYMLINK,
+    Member,
+)
 from ramet.commands.archives.tar.job import TarJob
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.file_modes import mode_string
@@ -96,7 +106,7 @@ def member_line(job: TarJob, member: Member) -> str:
         when, _ = at(int(member.mtime * NANO), UTC if job.o.utc else zone_of(job.proc))
         stamp = strftime("%Y-%m-%d %H:%M", when, 0)
         return f"{mode} 0/0 {'0'.rjust(15)} {stamp} {shown_name(job, member.name)}--Volume Header--"
-    kinds = {DIRECTORY: Kind.DIR, DUMPDIR: Kind.DIR, SYMLINK: Kind.LINK, FIFO: Kind.FIFO}
+    kinds = {DIRECTORY: Kind.DIR, DUMPDIR: Kind.DIR, SYMLINK: Kind.LINK, FIFO: Kind.FIFO, DEVICE: Kind.DEVICE}
     mode = mode_string(kinds.get(member.kind, Kind.FILE), member.mode)
     if member.kind == HARDLINK:
         mode = "h" + mode[1:]
@@ -116,7 +126,8 @@ def member_line(job: TarJob, member: Member) -> str:
     link = shown_name(job, target)
     tail = f" -> {link}" if member.kind == SYMLINK else f" link to {link}" if member.kind == HARDLINK else ""
     who = f"{owner}/{group}"
-    return f"{mode} {who} {str(member.size).rjust(max(0, 18 - len(who)))} {stamp} {name}{tail}"
+    size = "{},{}".format(*member.numbers) if member.kind == DEVICE else str(member.size)
+    return f"{mode} {who} {size.rjust(max(0, 18 - len(who)))} {stamp} {name}{tail}"
 
 
 def listed_name(job: TarJob, member: Member) -> str:

@@ -6,11 +6,11 @@ import functools
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from ramet.commands.awk.run.values import Field, Value, looks_numeric, num, number_text
 from ramet.commands.awk.syntax.tree import AwkError
 from ramet.text.printf import fill, pad, sign_mark
+from ramet.text.width import bounded
 
 _SPEC = re.compile(
     r"%(?:(\d+)\$)?([-+ #0']*)(\*(?:\d+\$)?|\d+)?(?:\.(\*(?:\d+\$)?|-?\d*))?(?:[hlLjtz](?![hlL]) ?)?"
@@ -53,10 +53,6 @@ def _read(form: str) -> tuple[str | _Conversion, ...]:
             places = found.start(3), found.start(4), found.start(5)
             parts.append((found[2], found[3], found[4], found[5], found[1], places))
         pos = found.end()
-
-
-WIDEST: Final = 1 << 27
-"""Most characters of one conversion."""
 
 
 def sprintf(
@@ -108,8 +104,8 @@ def sprintf(
                 precision = int(precision_text or 0)
             if precision < 0:
                 precision = None
-        if width > WIDEST or (precision or 0) > WIDEST:
-            raise AwkError(f"fatal: format asks for more than {WIDEST} characters\n\t`{form}'")
+        bounded(width)
+        bounded(precision or 0)
         if kind[0] == "%":
             out.append(kind)
             continue

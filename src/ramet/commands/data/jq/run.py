@@ -34,7 +34,6 @@ from ramet.core.errors import reason
 from ramet.core.limits import Cancelled
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import WHOLE
 
 T = TypeVar("T")
 
@@ -297,8 +296,8 @@ class JqRun:
             self.host.name = name
             rest.append(block)
             size += len(block)
-            if size > self.proc.budget.limits.string_bytes * WHOLE:
-                raise self.proc.budget.exceeded("string_bytes")
+            if size > self.proc.budget.limits.whole:
+                raise self.proc.budget.exceeded("whole_bytes")
             end = block.rfind(b"\n")
             if end < 0 or size < wait:
                 continue

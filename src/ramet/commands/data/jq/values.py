@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
@@ -251,9 +251,11 @@ def multiply(left: Json, right: Json) -> Json:
     if isinstance(left, str) and is_number(right):
         if not right >= 0:
             return None
-        times = int(min(right, 1 << 29))
-        if len(left) * times > _LARGEST_REPEATED:
+        if not left:
+            return left
+        if len(left) * right > _LARGEST_REPEATED:
             raise fail("Repeat string result too long")
+        times = int(right)
         bounded(len(left) * times)
         return left * times
     if isinstance(left, dict) and isinstance(right, dict):
@@ -473,7 +475,10 @@ def parse_float(text: str) -> Json:
     if text[-1] != "0" and repr(value) == text and "e" not in text:
         return value
     if len(text) < _LONG:
-        exact = Decimal(text)
+        try:
+            exact = Decimal(text)
+        except InvalidOperation:
+            return value  # its power of ten is beyond all decimals
         if math.isinf(value) and exact.adjusted() > _LARGEST_POWER:
             return value
         shown = str(exact)

@@ -24,7 +24,7 @@ from ramet.concurrency.sizes import LARGE, SMALL
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled, TimeUp
-from ramet.core.paths import Path, decode, encode
+from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import BytesReader, Reader, line_blocks
 
@@ -293,7 +293,13 @@ async def _run(shell: Shell, reader: Reader, script: bool) -> None:
     async for block in line_blocks(reader, size=PART):
         for raw in block.removesuffix(b"\n").split(b"\n"):
             number += 1
-            line = decode(raw)
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError:
+                shell.fail(f"Error: line {number} is not UTF-8 text")
+                if shell.bail or not script:
+                    return
+                continue
             if not pending:
                 if line.startswith("."):
                     if shell.echo and script:

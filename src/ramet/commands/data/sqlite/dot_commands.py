@@ -15,6 +15,7 @@ from ramet.commands.data.sqlite.output_modes import MODES, identifier, quoted
 from ramet.commands.framework.inputs import slurp
 from ramet.concurrency.offload import interruptible, offload_large
 from ramet.core.paths import decode
+from ramet.text.width import bounded
 
 _Dot = Callable[[Shell, list[str]], Awaitable[None]]
 _WORDS = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\S+")
@@ -89,7 +90,7 @@ async def _nullvalue(shell: Shell, args: list[str]) -> None:
 
 
 async def _width(shell: Shell, args: list[str]) -> None:
-    shell.look.widths = [int(word) for word in args if re.fullmatch(r"-?\d+", word)]
+    shell.look.widths = [bounded(int(word)) for word in args if re.fullmatch(r"-?\d+", word)]
 
 
 async def _print(shell: Shell, args: list[str]) -> None:

@@ -22,6 +22,7 @@ from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import FileStream
 from ramet.text.strftime import NANO, shown_at, zone_of
+from ramet.text.width import number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ def _long(proc: Proc, word: str, path: Path, info: Stat) -> str:
 _DIRECTIVE = re.compile(r"%([-+ #0']*)(\d*)(?:\.(\d*))?([HL]?[a-zA-Z%]|\Z)|\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.?)", re.S)
 
 
-_DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
+DEVICE_NUMBERS = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
+"""Major and minor numbers of the devices, as on Linux."""
 
 
 _ESCAPES = {
@@ -133,11 +135,11 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
     mode = modes.mode_of(info)
     kind = "regular empty file" if info.kind is Kind.FILE and not info.size else _KIND_WORDS[info.kind]
 
-    major, minor = _DEVICES.get(path.name, (0, 0)) if info.kind is Kind.DEVICE else (0, 0)
+    major, minor = DEVICE_NUMBERS.get(path.name, (0, 0)) if info.kind is Kind.DEVICE else (0, 0)
 
     def seconds(letter: str, precision: str | None) -> str:
         whole, nanos = divmod(moments[letter], NANO)
-        digits = 0 if precision is None else int(precision or 9)
+        digits = 0 if precision is None else number_of(precision or "9")
         return f"{whole}.{f'{nanos:09d}'[:digits].ljust(digits, '0')}" if digits else str(whole)
 
     table: dict[str, Callable[[], str]] = {
@@ -205,7 +207,7 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
             return "?"
         if "#" in flags:
             text = {"a": "0" + text, "f": "0x" + text}.get(letter, text)
-        wide = int(width or 0)
+        wide = number_of(width)
         if "+" in flags and letter in "sXYZWi" and text[:1].isdigit():
             text = "+" + text
         if "-" in flags:

@@ -130,7 +130,11 @@ def _quotient(a: int, b: int) -> int:
 
 
 def exponential(x: BcNumber, scale: int, check: Check) -> BcNumber:
-    extra = scale + 10 + len(str(abs(x.at(0)))) + int(abs(x.at(0)) * 0.44)
+    whole = abs(x.at(0))
+    if x.digits < 0 and whole * 43 > (scale + 2) * 100:
+        return BcNumber(0, scale)  # less than the last place
+    extra = scale + 10 + len(str(whole)) + whole * 44 // 100
+    _fits(extra * 3)
     value, halvings = BcNumber(x.at(extra), extra), 0
     negative = value.digits < 0
     value = BcNumber(abs(value.digits), extra)
@@ -229,11 +233,15 @@ def sine(x: BcNumber, scale: int, check: Check, shift: bool = False) -> BcNumber
 def bessel(n: BcNumber, x: BcNumber, scale: int, check: Check) -> BcNumber:
     order = abs(n.at(0))
     extra = scale + 15 + abs(x.at(0))
+    _fits(extra * 3)
     unit = 10**extra
     half = x.at(extra) // 2
     term = unit
     for k in range(1, order + 1):
+        check()
         term = term * half // (unit * k)
+        if not term:
+            break
     total, square = term, half * half // unit
     k = 1
     while term:

@@ -12,6 +12,7 @@ from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
 from ramet.text.strftime import NANO, at, strftime, zone_of
+from ramet.text.width import bounded, number_of
 
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\", "0": "\0"}
 _PART = re.compile(r"\\(?:([0-7]{1,3})|(.))|%([-+ #0]*)(\d*)(?:\.(\d+))?([ABCT].|.)|([^\\%]+)|(.)", re.S)
@@ -89,14 +90,14 @@ def _padded(
     number = letter in "dm"
     if not width and precision is None and not (number and flags):
         return value
-    wide = int(width or 0)
+    wide, least = number_of(width), int(precision or 0)
     sign = "+" if "+" in flags and letter == "d" else " " if " " in flags and letter == "d" else ""
     octal = "0" if "#" in flags and letter == "m" else ""
 
     def shown(file: Found) -> str:
         text = value(file)
         if precision is not None:
-            text = text.zfill(int(precision)) if number else text[: int(precision)]
+            text = text.zfill(bounded(least)) if number else text[:least]
         if number:
             if octal and not text.startswith("0"):
                 text = octal + text

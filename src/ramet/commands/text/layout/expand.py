@@ -8,8 +8,10 @@ from ramet.commands.framework.command import Command, flag, several
 from ramet.commands.framework.inputs import PART, Inputs, filter_lines
 from ramet.commands.framework.stdin_errors import StdinError
 from ramet.commands.text.layout.tab_stops import Tabs, old_tabs
+from ramet.concurrency.sizes import HUGE
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
+from ramet.text.width import bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,12 @@ async def _expand_blocks(proc: Proc, operands: list[str], tabs: Tabs) -> int:
         async for block in line_blocks(reader, size=PART):
             if b"\b" in block or b"\r" in block:
                 block = b"\n".join([_expand(line, tabs, False) for line in block.split(b"\n")])
-            await proc.emit(block.expandtabs(tabs.size) if b"\t" in block else block)
+            if block.count(b"\t") * tabs.size > HUGE:  # then each line may become long
+                for line in block.splitlines(keepends=True):
+                    await proc.emit(_expand(line, tabs, False))
+                    await proc.budget.yield_turn()
+                continue
+            await proc.emit(block.expandtabs(bounded(tabs.size)) if b"\t" in block else block)
             await proc.budget.yield_turn()
     return inputs.status
 
@@ -53,7 +60,7 @@ def _expand(line: bytes, tabs: Tabs, initial: bool) -> bytes:
     for byte in line:
         if byte == 9 and converting:
             stop = tabs.next(column)
-            spaces = 1 if stop is None else stop - column
+            spaces = 1 if stop is None else bounded(stop) - column
             out += b" " * spaces
             column += spaces
             continue

@@ -21,6 +21,7 @@ from ramet.shell.interp.state.scopes import split_subscript
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.text import escapes
 from ramet.text import printf as conversions
+from ramet.text.width import bounded
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -210,6 +211,9 @@ class _PrintfCall:
             precision = self.integer(self.next()) if spec.precision == "*" else int(spec.precision)
             if precision < 0:
                 precision = None
+        bounded(width)
+        if spec.kind not in "sbqQ":
+            bounded(precision or 0)
         limit = self.sh.budget.limits.string_bytes
         if width > limit or ((precision or 0) > limit and spec.kind not in "sbqQ"):
             raise self.sh.budget.exceeded("string_bytes", "printf")

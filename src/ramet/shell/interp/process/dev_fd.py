@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Final
 
+from ramet.core import ops
 from ramet.core.errors import fail
 from ramet.core.fs import FileSystem
 from ramet.core.paths import Path
@@ -85,4 +86,4 @@ class WithDescriptors(Whole):
         return [(str(number), await self.stat(path / str(number))) for number in self._numbers]
 
     async def read_bytes(self, path: Path) -> bytes:
-        return b"".join([block async for block in self._inner.read(path)])
+        return await ops.read_bytes(self._inner, path)
