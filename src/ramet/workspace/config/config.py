@@ -151,6 +151,11 @@ class Config:
                 ws.create_session(session_id, env=session.env, cwd=session.cwd)
 
 
+def _limits(given: Mapping[str, Any]) -> Limits:
+    """The limits that a file sets; what it leaves out has its default, which may depend on the machine."""
+    return Limits(**{name: value for name, value in given.items() if value is not None})
+
+
 def config_of(top: Node, reading: ConfigReader) -> Config | None:
     """Create the configuration from the nodes of a file; None when `reading` has problems."""
     found = declaration().read(top, "", reading)
@@ -164,7 +169,7 @@ def config_of(top: Node, reading: ConfigReader) -> Config | None:
     plain = Settings()
     settings = Settings(
         user=User(**found["user"]) if found["user"] else plain.user,
-        limits=Limits(**found["limits"]) if found["limits"] else plain.limits,
+        limits=_limits(found["limits"]) if found["limits"] else plain.limits,
         cache_bytes=cache.get("bytes", plain.cache_bytes),
         cache_dir=cache.get("directory"),
         cache_url=cache.get("url"),
