@@ -84,7 +84,7 @@ def test_a_workspace_goes_on_in_another_backend(first: Any, second: Any, tmp_pat
         assert [revision.seq for revision in snapshot.log()] == [2, 1]
         changed = {difference.path for difference in snapshot.diff()}
         assert {"/d/f", "/copy"} <= changed
-        assert {difference.path for difference in snapshot.diff(None, "runs@1")} == changed
+        assert {difference.path for difference in snapshot.diff("runs@1", "head")} == changed
 
     asyncio.run(run())
 

@@ -225,19 +225,19 @@ export class Workspace extends Place {
   }
 
   /**
-   * What a revision (the head when not given) changed, against its parent or another revision. All of it: when the
-   * server lists less than there is, that is asked for.
-   * @param {string} [of]
-   * @param {string} [against]
+   * What changed from the older to the newer revision. With one revision, what it changed; with none, what the head
+   * changed. All of it: when the server lists less than there is, that is asked for.
+   * @param {string} [older]
+   * @param {string} [newer]
    * @param {Abortable} [options]
    * @returns {Promise<Change[]>}
    */
-  async diff(of, against, options = {}) {
+  async diff(older, newer, options = {}) {
     const limit = 100_000;
     /** @type {Change[]} */
     const all = [];
     for (;;) {
-      const asked = { revision: of, against, limit, offset: all.length };
+      const asked = { older, newer, limit, offset: all.length };
       const found = await this.#http.get(`${this.#url}/diff${query(asked)}`, options);
       for (const one of found["changes"]) all.push(change(one));
       if (all.length >= found["total"] || found["changes"].length === 0) return all;

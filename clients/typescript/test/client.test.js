@@ -302,7 +302,7 @@ describe("history", () => {
     const other = run.workspace(`${ws.name}-b`);
     await other.files.write("/f", "theirs");
     await ws.files.write("/g", "ours");
-    assert.deepEqual((await ws.diff("head", "v1")).map(({ path, what }) => [path, what]), [["/g", "added"]]);
+    assert.deepEqual((await ws.diff("v1", "head")).map(({ path, what }) => [path, what]), [["/g", "added"]]);
     const merged = await ws.merge(other.name);
     assert.deepEqual([merged.conflicts, await ws.files.readText("/f")], [[], "theirs"]);
     await other.files.write("/f", "more");

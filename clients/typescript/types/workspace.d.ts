@@ -154,14 +154,14 @@ export declare class Workspace extends Place {
         limit?: number;
     }): Promise<Revision[]>;
     /**
-     * What a revision (the head when not given) changed, against its parent or another revision. All of it: when the
-     * server lists less than there is, that is asked for.
-     * @param {string} [of]
-     * @param {string} [against]
+     * What changed from the older to the newer revision. With one revision, what it changed; with none, what the head
+     * changed. All of it: when the server lists less than there is, that is asked for.
+     * @param {string} [older]
+     * @param {string} [newer]
      * @param {Abortable} [options]
      * @returns {Promise<Change[]>}
      */
-    diff(of?: string, against?: string, options?: Abortable): Promise<Change[]>;
+    diff(older?: string, newer?: string, options?: Abortable): Promise<Change[]>;
     /**
      * Who wrote each line of a file.
      * @param {string} path

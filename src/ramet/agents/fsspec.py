@@ -13,7 +13,7 @@ import errno
 import io
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, ClassVar, Final
 
 from ramet.core import ops
@@ -40,7 +40,10 @@ TYPES: Final = {Kind.FILE: "file", Kind.DIR: "directory", Kind.LINK: "link"}
 
 
 class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
-    """Paths are those of the workspace. `name` and `revision` choose one from a store, `workspace` is a live one."""
+    """Paths are those of the workspace. `name` and `revision` choose one from a store, `workspace` is a live one.
+
+    `resources` stand in for remote mounts, of which a revision has only the configuration.
+    """
 
     protocol: ClassVar[str] = PROTOCOL
     cachable = False  # a live workspace changes; a stored one is cheap to open
@@ -52,6 +55,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
         *,
         workspace: Workspace | None = None,
         store: str | Store | None = None,
+        resources: Mapping[str, Resource] | None = None,
         asynchronous: bool = False,
         loop: Any = None,
         **options: Any,
@@ -64,7 +68,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
             )  # fmt: skip
         self._tree: Resource | None = None if workspace is None else workspace.fs
         self._name, self._revision = name, revision
-        self._store = store
+        self._store, self._resources = store, resources
         self._opening: asyncio.Lock | None = None
 
     # ------------------------------------------------------------------------------------------------ names
@@ -101,7 +105,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
             async with self._opening:
                 if self._tree is None:
                     store = self._store if isinstance(self._store, Store) else _store_at(self._store)
-                    opening = store.open(str(self._name), self._revision, readonly=True)
+                    opening = store.open(str(self._name), self._revision, readonly=True, resources=self._resources)
                     self._tree = (await opening.__aenter__()).fs
         return self._tree
 

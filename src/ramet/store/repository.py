@@ -39,7 +39,7 @@ from ramet.store.refs.gc_log import CACHE_SECONDS, GcLog, GcState
 from ramet.store.refs.grants import TRUSTED, Access, Grants
 from ramet.store.refs.leases import Leases, holder_name
 from ramet.store.refs.refs import RefEntry, not_found
-from ramet.store.refs.resolve import expired_error, find_revision
+from ramet.store.refs.resolve import RevisionLike, expired_error, find_revision, resolve_revision
 from ramet.store.refs.retention import Pin, Pins, Retention, RetentionPolicies
 from ramet.store.refs.tags import Tag, Tags
 from ramet.store.verbs.diff import Difference, compare
@@ -307,18 +307,25 @@ class Repository:
         self.check_access(name)
         return [] if head is None else newest_first(self.ancestors(self.read_revision(head)).values())
 
-    def find(self, name: str, spec: str | None = None) -> Revision:
+    def find(self, name: str, spec: RevisionLike | None = None) -> Revision:
         """Find a revision of a history.
 
-        `spec` is None or `head`, a tag, a revision's name (`proj-x-3`) or number, or the start of its id, followed by
-        optional steps: `head~2` is two revisions back, `head^2` the second parent of a merge.
+        `spec` is a `Revision`, a `Tag`, a number, an id, or a text: `head` (as None), a tag, a revision's name
+        (`proj-x-3`) or number, or the start of its id, followed by optional steps:
+        `head~2` is two revisions back, `head^2` the second parent of a merge.
         """
         return find_revision(self, name, spec)
 
-    def resolve(self, address: str) -> Revision:
+    def resolve(self, address: str | Revision) -> Revision:
         """Return the revision of `NAME` or `NAME@REV`."""
+        if isinstance(address, Revision):
+            return self.find(address.workspace, address)
         found = parse_address(address)
         return self.find(found.name, found.revision)
+
+    def resolve_from(self, name: str, spec: RevisionLike | None) -> Revision:
+        """As `find`, also for a revision of another workspace: `OTHER@REV`, or the object."""
+        return resolve_revision(self, name, spec)
 
     def acquire(self, name: str, holder: str) -> RefEntry:
         """Acquire the lease of a workspace; `workspace_busy` while another writer has it."""
@@ -336,7 +343,14 @@ class Repository:
             self.refs.release(name, entry)
 
     def tag(
-        self, name: str, tag: str, spec: str | None = None, *, message: str = "", author: str = "", force: bool = False
+        self,
+        name: str,
+        tag: str,
+        spec: RevisionLike | None = None,
+        *,
+        message: str = "",
+        author: str = "",
+        force: bool = False,
     ) -> Tag:
         """Tag a revision, which also keeps it."""
         from ramet.store.verbs.annotate import tag as place
@@ -415,7 +429,7 @@ class Repository:
         for identity in revisions:
             self._revisions.pop(identity, None)
 
-    def fork(self, name: str, spec: str | None, new_name: str) -> Revision:
+    def fork(self, name: str, spec: RevisionLike | None, new_name: str) -> Revision:
         """Create a workspace from a revision of another one, without copying content."""
         from ramet.store.verbs.fork import fork
 
@@ -427,19 +441,19 @@ class Repository:
 
         begin(self, name, revision, source, seen)
 
-    def revert(self, name: str, spec: str, message: str = "") -> Revision:
+    def revert(self, name: str, spec: RevisionLike, message: str = "") -> Revision:
         """Create a new head with the content of a past revision. History is never rewritten."""
         from ramet.store.verbs.revert import revert
 
         return revert(self, name, spec, message)
 
-    def revert_paths(self, name: str, spec: str, paths: list[str], message: str = "") -> Revision:
+    def revert_paths(self, name: str, spec: RevisionLike, paths: list[str], message: str = "") -> Revision:
         """Create a new head with these paths as in a past revision, everything else unchanged."""
         from ramet.store.verbs.revert import revert_paths
 
         return revert_paths(self, name, spec, paths, message)
 
-    def merge(self, name: str, other: str, message: str = "") -> MergeResult:
+    def merge(self, name: str, other: str | Revision, message: str = "") -> MergeResult:
         """Merge another workspace (`OTHER` or `OTHER@REV`) into this one: a revision with two parents, or conflicts."""
         from ramet.store.verbs.revert import merge
 
@@ -498,14 +512,26 @@ class Repository:
         """
         return LazyTree(self.packs, self.scope(name)).resource(tree)
 
-    def checkout(self, revision: Revision, prefix: str, target: str, **options: Any) -> Receipt:
-        """Write one mount of a revision to a real directory; options as in `store.checkout.directory.checkout`."""
-        from ramet.store.checkout.directory import checkout
+    def checkout(self, revision: Revision, prefix: str | None, target: str, **options: Any) -> Receipt:
+        """Write all mounts of a revision, or the one at a prefix, to a real directory.
 
+        Options as in `store.checkout.directory.checkout`.
+        """
+        from ramet.store.checkout.directory import checkout
+        from ramet.store.checkout.whole_tree import mounts_without_content, whole_tree
+
+        if prefix is None:
+            receipt = checkout(self.packs, whole_tree(self.packs.read, revision), target, **options)
+            receipt.left_out = mounts_without_content(revision)
+            return receipt
         for mount in revision.mounts:
             if mount.prefix == prefix and mount.tree is not None:
                 return checkout(self.packs, mount.tree, target, **options)
-        raise RametError("not_found", f"{revision.name} has no tree at {prefix}", "see its mounts")
+        known = ", ".join(mount.prefix for mount in revision.mounts if mount.tree is not None)
+        raise RametError(
+            "not_found", f"cannot check out {prefix} of {revision.name}: no mount with content is there",
+            f"Pass a prefix of {known}, or none for all mounts.",
+        )  # fmt: skip
 
     def writer(self, name: str = "") -> PackWriter:
         """Return a pack writer for a workspace, whose name an encrypted store needs."""
@@ -538,7 +564,7 @@ class Repository:
 
         return lift(self, name)
 
-    def pin(self, name: str, spec: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
+    def pin(self, name: str, spec: RevisionLike | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
         """Pin a revision, for some seconds or until the pin is removed."""
         from ramet.store.verbs.annotate import pin
 

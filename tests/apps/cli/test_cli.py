@@ -711,3 +711,14 @@ def test_push(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     ramet("push", "demo", str(tmp_path / "none.git"), "--branch", "later", status=1)
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "none.git")], check=True)
     assert json.loads(ramet("push", "demo"))[0]["branch"] == "later"
+
+
+def test_bind_names_the_mounts_when_files_lie_in_several(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "f").write_text("f")
+    ramet("create", "demo")
+    ramet("mount", "demo", "/data", str(tmp_path / "in"))
+    refused = ramet("bind", "demo", str(tmp_path / "out"), "true", status=2)
+    assert "files lie in /data" in refused and "--prefix /data" in refused
+    ramet("bind", "demo", str(tmp_path / "out"), "--prefix", "/data", "--", "cat", "f")
+    assert (tmp_path / "out" / "f").read_text() == "f"

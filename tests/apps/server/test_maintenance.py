@@ -161,7 +161,7 @@ def test_who_may_care_for_what(tmp_path: Path) -> None:
                 ("POST", "/w/shred", {"confirm": "w"}, 403, 403, 403, 403),
                 ("GET", "/open/log?revision=w@1", None, 200, 200, 403, 403),
                 ("GET", "/open/file?path=/f&revision=w@1", None, 200, 200, 403, 403),
-                ("GET", "/open/diff?against=w@1", None, 200, 200, 403, 403),
+                ("GET", "/open/diff?older=w@1&newer=head", None, 200, 200, 403, 403),
                 ("GET", "/open/history?revision=w@1", None, 200, 200, 403, 403),
                 ("POST", "/open/bisect", {"good": "w@1", "bad": "w@2", "command": "grep -q 0 /f"}, 200, 200, 403, 403),
                 ("GET", "../store/cost", None, 403, 403, 403, 200),

@@ -47,7 +47,7 @@ def test_exec_files_and_history(tmp_path: Path) -> None:
             merged = await http.post(f"{W}/merge", json={"other": "q"})
             assert merged.status_code == 200 and not merged.json()["conflicts"]
             assert (await http.get(f"{W}/file?path=/b")).content == b"b"
-            changes = (await http.get(f"{W}/diff", params={"against": "v1"})).json()["changes"]
+            changes = (await http.get(f"{W}/diff", params={"older": "v1", "newer": "head"})).json()["changes"]
             assert [(c["what"], c["path"]) for c in changes] == [("added", "/b")]
             await http.post(f"{W}/revert", json={"revision": "v1"})
             assert (await http.get(f"{W}/file?path=/b")).status_code == 404

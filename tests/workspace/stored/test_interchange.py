@@ -40,7 +40,7 @@ def test_what_goes_out_comes_back(place: Objects, kind: str) -> None:
     )
     assert imported.files == 7 and imported.left_out == [] and told
     assert (imported.revision.name, imported.revision.message, imported.revision.author) == ("copy-1", "in", "me")
-    assert store["copy"].diff(None, "w@head") == []
+    assert store["copy"].diff("w@head", "head") == []
     if kind == "snapshot":
         assert imported.revision.content_manifest == store.find("w").content_manifest
 
@@ -106,7 +106,7 @@ def test_an_import_into_a_workspace_is_its_next_revision(place: Objects) -> None
     make(place, "echo 3 > /f; echo more > /g", store=store)
     revision = store["w"].import_archive(archive).revision
     assert (revision.name, revision.lineage, len(revision.parents)) == ("w-4", "import:tar", 1)
-    assert [d.path for d in store["w"].diff(None, "2")] == []
+    assert [d.path for d in store["w"].diff("2", "head")] == []
 
     async def act() -> None:
         async with store.open("w", readonly=True) as ws:

@@ -16,8 +16,10 @@ from pydantic import Field
 from ramet.agents.openai_agents.checkpoints import MAGIC, Pointer, RevisionNote, export, record, repository_at, tree_of
 from ramet.core.errors import RametError
 from ramet.store.model.revisions import Revision
+from ramet.store.refs.resolve import RevisionLike
 from ramet.store.verbs.diff import Difference
 from ramet.workspace.stored.archive_import import ImportOptions, import_archive
+from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import home
 
 logger = logging.getLogger(__name__)
@@ -62,18 +64,11 @@ class RametSnapshot(SnapshotBase):
         """The revisions of this workspace, newest first."""
         return repository_at(self.store).log(self.workspace)
 
-    def diff(self, revision: str | None = None, against: str | None = None) -> list[Difference]:
-        """What a revision (the newest) changed: against the one before it, or against any other (`OTHER@REV`)."""
-        repository = repository_at(self.store)
-        found = repository.find(self.workspace, revision)
-        if against is not None:
-            name, _, spec = against.rpartition("@")
-            before: Revision | None = repository.find(name or self.workspace, spec)
-        else:
-            before = repository.read_revision(found.parents[0]) if found.parents else None
-        return repository.diff(before, found)
+    def diff(self, older: RevisionLike | None = None, newer: RevisionLike | None = None) -> list[Difference]:
+        """List the changes from the older to the newer revision; with one, what it changed; with none, the newest."""
+        return StoredWorkspaceRef(repository_at(self.store), self.workspace).diff(older, newer)
 
-    def fork(self, workspace: str, revision: str | None = None) -> RametSnapshot:
+    def fork(self, workspace: str, revision: RevisionLike | None = None) -> RametSnapshot:
         """A snapshot that begins with a revision (the newest) and goes its own way. Nothing is copied."""
         repository_at(self.store).fork(self.workspace, revision, workspace)
         return RametSnapshot(id=workspace, store=self.store, workspace=workspace)

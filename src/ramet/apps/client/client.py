@@ -21,6 +21,7 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
+from ramet.store.refs.resolve import RevisionLike, spec_text
 from ramet.store.refs.retention import Pin, Retention
 from ramet.workspace.snapshot.archive import Target
 
@@ -106,7 +107,7 @@ class RemoteStore:
         return self._ref(found.name).find(found.revision)
 
     def open(
-        self, name: str, revision: str | None = None, *, readonly: bool = False, **options: Any
+        self, name: str, revision: RevisionLike | None = None, *, readonly: bool = False, **options: Any
     ) -> RemoteWorkspace:
         """A live workspace, or a past state of it with `NAME@REV`; use it with `async with`.
 
@@ -120,7 +121,11 @@ class RemoteStore:
         if found.path is not None:
             raise RametError("invalid_argument", f"{name!r} names a path", "open NAME or NAME@REVISION")
         return RemoteWorkspace(
-            self._address.async_client(), found.name, revision or found.revision, readonly, at=self._address.url
+            self._address.async_client(),
+            found.name,
+            spec_text(revision, found.name) or found.revision,
+            readonly,
+            at=self._address.url,
         )
 
     def import_archive(self, name: str, source: Target, **options: Any) -> ImportResult:

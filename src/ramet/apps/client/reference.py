@@ -32,12 +32,14 @@ from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.model.revisions import decode as decode_revision
 from ramet.store.refs.grants import Access
+from ramet.store.refs.resolve import RevisionLike, spec_text
 from ramet.store.refs.retention import Pin
 from ramet.store.refs.tags import Tag
 from ramet.store.verbs.diff import Difference
 from ramet.workspace.snapshot.archive import Target
 
 if TYPE_CHECKING:
+    from ramet.store.checkout.directory import Receipt
     from ramet.store.verbs.blame import BlameLine
     from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.revert import MergeResult
@@ -113,6 +115,10 @@ class RemoteRef:
     def __repr__(self) -> str:
         return f"<workspace {self.name} of {self._address.url}>"
 
+    def _spec(self, revision: RevisionLike | None) -> str | None:
+        """Return a revision as the server takes it."""
+        return spec_text(revision, self.name)
+
     def _get(self, verb: str, **query: Any) -> Any:
         return self._http.get(f"{self._url}/{verb}", **query)
 
@@ -124,22 +130,23 @@ class RemoteRef:
         found = self._http.get(self._url)["head"]
         return None if found is None else as_revision(found)
 
-    def find(self, revision: str | None = None) -> Revision:
+    def find(self, revision: RevisionLike | None = None) -> Revision:
         """A revision of this history; with `OTHER@REV`, of another one."""
-        if revision is not None and "@" in revision:
-            other = parse_address(revision)
+        spec = self._spec(revision)
+        if spec is not None and "@" in spec:
+            other = parse_address(spec)
             return RemoteRef(self._http, self._address, other.name).find(other.revision)
-        found = self._get("log", revision=revision, limit=1)["revisions"]
+        found = self._get("log", revision=spec, limit=1)["revisions"]
         if not found:
             raise RametError("revision_not_found", f"{self.name!r} has no revision yet", "commit something first")
         return as_revision(found[0])
 
-    def log(self, revision: str | None = None) -> list[Revision]:
+    def log(self, revision: RevisionLike | None = None) -> list[Revision]:
         """Newest first, children before their parents; from the head, or from an older revision."""
         found: list[Revision] = []
         more = True
         while more:
-            page = self._get("log", revision=revision, offset=len(found), limit=PAGE)
+            page = self._get("log", revision=self._spec(revision), offset=len(found), limit=PAGE)
             found += map(as_revision, page["revisions"])
             more = page["more"] and page["revisions"]
         return found
@@ -149,28 +156,29 @@ class RemoteRef:
         found = self._get("log", revision=revision.id.hex(), limit=1)["expired"]
         return tuple(RevisionId(bytes.fromhex(parent)) for parent in found.get(revision.id.hex(), ()))
 
-    def graph(self, revision: str | None = None) -> list[GraphRow]:
+    def graph(self, revision: RevisionLike | None = None) -> list[GraphRow]:
         """The history as a picture: a row per revision, and rows for lines that part and join."""
         return draw_graph(self.log(revision))
 
-    def show(self, path: str, revision: str | None = None) -> Iterator[bytes]:
+    def show(self, path: str, revision: RevisionLike | None = None) -> Iterator[bytes]:
         """The content of a file of a revision."""
-        return self._http.blocks("GET", f"{self._url}/file?{where(path)}&revision={quote_text(revision or 'head')}")
+        spec = quote_text(self._spec(revision) or "head")
+        return self._http.blocks("GET", f"{self._url}/file?{where(path)}&revision={spec}")
 
-    def diff(self, revision: str | None = None, against: str | None = None) -> list[Difference]:
-        """What a revision changed: against its parent, or against any other one; paths and kinds, not their nodes."""
+    def diff(self, older: RevisionLike | None = None, newer: RevisionLike | None = None) -> list[Difference]:
+        """The changes from the older to the newer revision; with one, what it changed. Paths and kinds, not nodes."""
         found: list[Difference] = []
         while True:
-            page = self._get("diff", revision=revision, against=against, offset=len(found), limit=CHANGES)
+            page = self._get("diff", older=self._spec(older), newer=self._spec(newer), offset=len(found), limit=CHANGES)
             found += [Difference(one["path"], one["what"], old=one["old"]) for one in page["changes"]]
             if len(found) >= page["total"] or not page["changes"]:
                 return found
 
-    def blame(self, path: str, revision: str | None = None) -> list[BlameLine]:
+    def blame(self, path: str, revision: RevisionLike | None = None) -> list[BlameLine]:
         """For each line of a file: the revision, and where known the session and command that wrote it."""
         from ramet.store.verbs.blame import BlameLine, LineWriter
 
-        query = where(path) + ("" if revision is None else f"&revision={quote_text(revision)}")
+        query = where(path) + ("" if revision is None else f"&revision={quote_text(self._spec(revision) or 'head')}")
         found = self._http.ask("GET", f"{self._url}/blame?{query}")
         revisions = {plain["id"]: as_revision(plain) for plain in found["revisions"]}
         lines = [
@@ -188,8 +196,8 @@ class RemoteRef:
 
     async def bisect(
         self,
-        good: str,
-        bad: str | None,
+        good: RevisionLike,
+        bad: RevisionLike | None,
         command: str,
         *,
         resources: Mapping[str, Resource] | None = None,
@@ -201,7 +209,7 @@ class RemoteRef:
 
         if resources:
             raise RametError("unsupported", "resources cannot be sent to a server", "mount them there")
-        asked: dict[str, Any] = {"good": good, "bad": bad, "command": command, "stream": True}
+        asked: dict[str, Any] = {"good": self._spec(good), "bad": self._spec(bad), "command": command, "stream": True}
         if timeout is not None:
             asked["timeout_ms"] = int(timeout * 1000)
         last: dict[str, Any] | None = None
@@ -225,46 +233,47 @@ class RemoteRef:
     # ------------------------------------------------------------------------------------ looking inside
 
     def history(
-        self, revision: str | None = None, *, session: str | None = None, last: int | None = None
+        self, revision: RevisionLike | None = None, *, session: str | None = None, last: int | None = None
     ) -> list[ExecutionRecord]:
         """The commands that ran, the newest last: of one session, the `last` ones, or all."""
         from ramet.workspace.history import ExecutionRecord
 
         asked = 100_000 if last is None else last
-        found = self._get("history", revision=revision, session=session, last=asked)
+        found = self._get("history", revision=self._spec(revision), session=session, last=asked)
         if last is None and found["total"] > asked:
             raise RametError("limit_exceeded", f"{found['total']} commands ran", "ask for the last ones")
         return [as_kind(plain, ExecutionRecord) for plain in found["commands"]]
 
-    def sessions(self, revision: str | None = None) -> list[SavedSession]:
+    def sessions(self, revision: RevisionLike | None = None) -> list[SavedSession]:
         """The sessions that there are, or that a revision has."""
-        return [as_session(plain) for plain in self._get("sessions", revision=revision)["sessions"]]
+        return [as_session(plain) for plain in self._get("sessions", revision=self._spec(revision))["sessions"]]
 
-    def jobs(self, revision: str | None = None) -> list[EndedJob]:
+    def jobs(self, revision: RevisionLike | None = None) -> list[EndedJob]:
         """The background jobs that had ended."""
         from ramet.workspace.stored.saved_state import EndedJob
 
-        return [as_kind(plain, EndedJob) for plain in self._get("ended-jobs", revision=revision)["jobs"]]
+        return [as_kind(plain, EndedJob) for plain in self._get("ended-jobs", revision=self._spec(revision))["jobs"]]
 
-    def mounts(self, revision: str | None = None) -> tuple[MountState, ...]:
+    def mounts(self, revision: RevisionLike | None = None) -> tuple[MountState, ...]:
         """What is mounted where, now or in a revision."""
-        return tuple(as_mount(plain) for plain in self._get("mounts", revision=revision)["mounts"])
+        return tuple(as_mount(plain) for plain in self._get("mounts", revision=self._spec(revision))["mounts"])
 
     # ------------------------------------------------------------------------------------ moving the head
 
-    def fork(self, revision: str | None, new_name: str) -> Revision:
-        return as_revision(self._post("fork", name=new_name, revision=revision)["head"])
+    def fork(self, revision: RevisionLike | None, new_name: str) -> Revision:
+        return as_revision(self._post("fork", name=new_name, revision=self._spec(revision))["head"])
 
-    def revert(self, revision: str, message: str = "", paths: list[str] | None = None) -> Revision:
+    def revert(self, revision: RevisionLike, message: str = "", paths: list[str] | None = None) -> Revision:
         """A new tip with the content of a past revision: all of it, or only these paths."""
-        return as_revision(self._post("revert", revision=revision, message=message, paths=paths))
+        return as_revision(self._post("revert", revision=self._spec(revision), message=message, paths=paths))
 
-    def merge(self, other: str, message: str = "") -> MergeResult:
+    def merge(self, other: str | Revision, message: str = "") -> MergeResult:
         """Bring another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are data and change nothing."""
         from ramet.store.verbs.merge import MergeConflict
         from ramet.store.verbs.revert import MergeResult
 
-        found = self._post("merge", 409, other=other, message=message)
+        name = f"{other.workspace}@{other.id.hex()}" if isinstance(other, Revision) else other
+        found = self._post("merge", 409, other=name, message=message)
         if "conflicts" not in found:
             raise refusal(found["status"], json.dumps(found).encode(), self._url)
         conflicts = tuple(MergeConflict(c["path"], c["why"], None, None, None) for c in found["conflicts"])
@@ -273,10 +282,16 @@ class RemoteRef:
     # ------------------------------------------------------------------------- tags, grants, what is kept
 
     def tag(
-        self, tag: str, revision: str | None = None, *, message: str = "", author: str = "", force: bool = False
+        self,
+        tag: str,
+        revision: RevisionLike | None = None,
+        *,
+        message: str = "",
+        author: str = "",
+        force: bool = False,
     ) -> Tag:
         """Name a revision, so that `NAME@TAG` finds it and it is kept."""
-        body = without_none({"revision": revision, "message": message, "author": author, "force": force})
+        body = without_none({"revision": self._spec(revision), "message": message, "author": author, "force": force})
         return as_tag(self.name, self._http.ask("PUT", f"{self._url}/tags/{quote_text(tag)}", body))
 
     def tags(self) -> list[Tag]:
@@ -298,14 +313,19 @@ class RemoteRef:
         """Take back what a principal was granted."""
         self._http.ask("DELETE", f"{self._url}/grants/{quote_text(principal)}")
 
-    def pin(self, revision: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
+    def pin(self, revision: RevisionLike | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
         """Keep a revision from expiring, for a time or until the pin is removed."""
-        return as_pin(self._post("pins", revision=revision, seconds=seconds, why=why))
+        return as_pin(self._post("pins", revision=self._spec(revision), seconds=seconds, why=why))
 
     # --------------------------------------------------------------------------------------- interchange
 
-    def checkout(self, target: str, revision: str | None = None, prefix: str = "/", **options: Any) -> Any:
-        """One mount as a real directory here. Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`."""
+    def checkout(
+        self, target: str, revision: RevisionLike | None = None, prefix: str | None = None, **options: Any
+    ) -> Receipt:
+        """All mounts, or the one at `prefix`, as a real directory here; `left_out` names mounts without content.
+
+        Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`.
+        """
         from ramet.workspace.stored.store import Store
 
         with tempfile.TemporaryDirectory(prefix="ramet-checkout-") as place:
@@ -319,7 +339,7 @@ class RemoteRef:
     def export(
         self,
         target: Target,
-        revision: str | None = None,
+        revision: RevisionLike | None = None,
         *,
         kind: str = "snapshot",
         compress: str | None = None,
@@ -378,7 +398,7 @@ class RemoteRef:
     def push(
         self,
         remote: str,
-        revision: str | None = None,
+        revision: RevisionLike | None = None,
         *,
         branch: str = "{{.name}}",
         paths: Sequence[str] = ("/",),
@@ -389,8 +409,9 @@ class RemoteRef:
         from ramet.workspace.stored.git_push import Pushed
 
         found = self._post(
-            "push", remote=remote, revision=revision, branch=branch, paths=list(paths), token=token, username=username
-        )
+            "push", remote=remote, revision=self._spec(revision), branch=branch, paths=list(paths), token=token,
+            username=username,
+        )  # fmt: skip
         return as_kind(found, Pushed)
 
     def pushes(self) -> list[Push]:

@@ -13,6 +13,7 @@ from ramet.core.errors import RametError
 from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.grants import TRUSTED, Access
+from ramet.store.refs.resolve import RevisionLike, spec_text
 from ramet.store.repository import Repository
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 
@@ -34,9 +35,10 @@ class _PrincipalRef(StoredWorkspaceRef):
         super().__init__(repository, name)
         self._principal = principal
 
-    def find(self, revision: str | None = None) -> Revision:
-        if revision is not None and "@" in revision:
-            self._repository.grants.check(self._principal, parse_address(revision).name, "readonly")
+    def find(self, revision: RevisionLike | None = None) -> Revision:
+        text = spec_text(revision, self.name)
+        if text is not None and "@" in text:
+            self._repository.grants.check(self._principal, parse_address(text).name, "readonly")
         return super().find(revision)
 
 

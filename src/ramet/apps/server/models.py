@@ -405,8 +405,9 @@ class Log(Answer):
 
 
 class DiffQuery(Body):
-    revision: Spec | None = None
-    against: Spec | None = None
+    older: Spec | None = None
+    """With only one revision, the changes since its parent; with none, those of the head."""
+    newer: Spec | None = None
     offset: Offset = 0
     limit: Annotated[int, Meta(ge=1, le=100_000)] = 10_000
 

@@ -29,7 +29,7 @@ from ramet.store.refs.refs import NAME
 from ramet.workspace.agent.sandbox import AgentRun, Outputs, Sandbox
 from ramet.workspace.config import Config
 from ramet.workspace.stored.git_push import GitSettings
-from ramet.workspace.stored.store import Store, StoredWorkspace, WorkspaceOpener
+from ramet.workspace.stored.store import OpenOptions, Store, StoredWorkspace, WorkspaceOpener
 from ramet.workspace.workspace import Settings, Workspace
 
 T = TypeVar("T")
@@ -239,12 +239,13 @@ class OpenWorkspaces:
     async def past(self, name: str, revision: str) -> AsyncIterator[OpenWorkspace]:
         """A revision, opened for one caller: what that one changes in it nobody sees, and it is gone afterwards.
 
-        It has what the store has of it. What is mounted now is not put in the place of what was mounted then: a command
+        It has what the store has of it; remote mounts are left out. What is mounted now is not put in the place of what was mounted then: a command
         that looks at the past must not reach into the present.
         """
         if not NAME.fullmatch(name):
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
-        opening = self.need_store().open(name, revision, readonly=True, settings=self._workspace_settings())
+        options = OpenOptions(readonly=True, settings=self._workspace_settings(), skip_remote=True)
+        opening = self.need_store().open_with(name, options, revision)
         async with opening as ws:
             hosted = OpenWorkspace(name, ws, opening, self.events)
             hosted.enter()

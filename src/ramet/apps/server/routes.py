@@ -125,7 +125,7 @@ ROUTES: Final = (
     Route("POST", f"{W}/copy", FILE.copy, "Copy a file or directory.", models.FileStat, body=models.Move),
     Route("POST", f"{W}/link", FILE.link, "Make a symbolic link.", models.FileStat, 201, models.Link),
     Route("GET", f"{W}/log", HISTORY.log, "Revisions, newest first.", models.Log, query=models.LogQuery),
-    Route("GET", f"{W}/diff", HISTORY.diff, "What a revision changed.", models.Diff, query=models.DiffQuery),
+    Route("GET", f"{W}/diff", HISTORY.diff, "What changed between two revisions.", models.Diff, query=models.DiffQuery),
     Route("GET", f"{W}/blame", HISTORY.blame, "Who wrote each line of a file.", models.Blame, query=models.BlameQuery),
     Route("POST", f"{W}/bisect", INSIDE.bisect, "Find the first revision in which a command fails.", care.Bisected,
           body=care.Bisect),

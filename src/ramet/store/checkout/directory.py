@@ -25,6 +25,7 @@ from ramet.core.progress import EVERY, Progress, silent
 from ramet.store.checkout.block_reader import read_blocks
 from ramet.store.checkout.file_cache import FileCache, umask
 from ramet.store.checkout.parallel_write import IN_FLIGHT, LargeFileWriter
+from ramet.store.checkout.whole_tree import WholeTree
 from ramet.store.model import trees
 from ramet.store.model.chunker import chunks
 from ramet.store.model.ids import SIZE, TreeId, chunk_id
@@ -58,11 +59,13 @@ class Receipt:
     linked: int = 0
     problems: list[str] = field(default_factory=list)
     """Paths with wrong content because the store is damaged."""
+    left_out: tuple[str, ...] = ()
+    """Mounts whose files are not in the store: remote ones that are saved as their configuration."""
 
 
 def checkout(
     packs: PackReader,
-    tree: TreeId,
+    tree: TreeId | WholeTree,
     target: str,
     *,
     how: How = "copy",
@@ -81,13 +84,14 @@ def checkout(
                 "invalid_argument", "an encrypted store keeps no plain files to link from",
                 'use how="copy", or open the store with plain_cache=True',
             )  # fmt: skip
-    receipt = Receipt(tree)
+    whole = tree if isinstance(tree, WholeTree) else WholeTree(tree, {})
+    receipt = Receipt(whole.tree)
     top = os.fsencode(target)
     os.makedirs(top, exist_ok=True)
     cache = FileCache(packs.local, how == "reflink") if packs.local is not None and how != "copy" else None
-    work = _Checkout(packs, receipt, cache, verify, progress)
+    work = _Checkout(packs, receipt, cache, verify, progress, whole, [top + prefix for prefix in whole.prefixes])
     try:
-        work.run(tree, top)
+        work.run(whole.tree, top)
     finally:
         work.pool.shutdown(cancel_futures=True)
         if cache is not None:
@@ -104,6 +108,9 @@ class _Checkout:
     cache: FileCache | None
     verify: bool
     progress: Progress
+    whole: WholeTree
+    mounts: list[bytes]
+    """Paths of mounts below the top, longest first."""
     pool: ThreadPoolExecutor = field(init=False)
     assembler: LargeFileWriter = field(init=False)
     jobs: list[Job] = field(default_factory=list)
@@ -111,7 +118,8 @@ class _Checkout:
     """Nodes of some of these files, by path."""
     changed: bool = False
     """Whether entries of the current directory are added or removed."""
-    first: dict[int, bytes] = field(default_factory=dict)
+    first: dict[tuple[bytes, int], bytes] = field(default_factory=dict)
+    """The first name of each hard-linked file, by mount and number."""
     again: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Hard links to create after all files."""
     special: int = field(default_factory=lambda: umask() | 0o7000)
@@ -154,7 +162,7 @@ class _Checkout:
 
         An unchanged file costs one stat and one comparison.
         """
-        data = self.packs.read(tree)
+        data = self.whole.made.get(tree) or self.packs.read(tree)
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             there = os.listdir(fd)
@@ -260,7 +268,8 @@ class _Checkout:
     def file(self, node: Node, path: bytes, found: Present, folder: int) -> None:
         group = trees.split_group(node.group)[0]
         if group:
-            other = self.first.setdefault(group, path)
+            mount = next((mount for mount in self.mounts if path.startswith(mount + b"/")), b"")
+            other = self.first.setdefault((mount, group), path)
             if other is not path:
                 if found is not None and self.same_file(other, path):
                     self.receipt.kept += 1

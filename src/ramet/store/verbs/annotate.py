@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ramet.core.errors import RametError
 from ramet.store.refs.grants import Access
-from ramet.store.refs.resolve import expired_error
+from ramet.store.refs.resolve import RevisionLike, expired_error
 from ramet.store.refs.retention import Pin, Retention
 from ramet.store.refs.tags import Tag
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
 
-def tag(repository: Repository, name: str, tag: str, spec: str | None, message: str, author: str, force: bool) -> Tag:
+def tag(
+    repository: Repository, name: str, tag: str, spec: RevisionLike | None, message: str, author: str, force: bool
+) -> Tag:
     """Tag a revision, which also keeps it."""
     repository.require_safe_refs()
     repository.check_access(name, "readwrite")
@@ -32,7 +34,7 @@ def tag(repository: Repository, name: str, tag: str, spec: str | None, message: 
     return made
 
 
-def pin(repository: Repository, name: str, spec: str | None, seconds: float | None, why: str) -> Pin:
+def pin(repository: Repository, name: str, spec: RevisionLike | None, seconds: float | None, why: str) -> Pin:
     """Pin a revision, for some seconds or until the pin is removed."""
     before = repository.gc_log.now()
     target = repository.find(name, spec)

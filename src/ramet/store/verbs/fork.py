@@ -13,12 +13,13 @@ from ramet.core.errors import RametError
 from ramet.store.commit.reliance_check import content_collected, secure_content
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.grants import TRUSTED
+from ramet.store.refs.resolve import RevisionLike
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
 
-def fork(repository: Repository, name: str, spec: str | None, new_name: str) -> Revision:
+def fork(repository: Repository, name: str, spec: RevisionLike | None, new_name: str) -> Revision:
     """Create a workspace from a revision of another one."""
     repository.require_safe_refs()
     seen = repository.gc_log.now().number

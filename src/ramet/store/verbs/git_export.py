@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ramet.core.paths import encode
 from ramet.core.progress import Progress, silent
-from ramet.store.checkout.walk import content, hidden_paths, walk
+from ramet.store.checkout.walk import content, find_node, hidden_paths, no_such_path, walk
+from ramet.store.checkout.whole_tree import mounts_without_content
+from ramet.store.commit.kernel_state import records_of
 from ramet.store.model.graph import newest_first
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
 _PLAIN: Final = re.compile(rb"[^\x21-\x7e]|[\"\\]")
+UNNAMED: Final = "default"
+"""The agent of a command that named none."""
 _REF: Final = re.compile(r"\.{2,}|\.$|\.lock$")
 
 
@@ -56,16 +60,44 @@ def single_commit(
     parent: str | None,
     done: GitExport,
 ) -> Iterator[bytes]:
-    """Yield one commit with the files of a revision below some paths; `roots` maps them to paths of the commit."""
+    """Yield one commit with the files of a revision at or below some paths; `roots` maps them to paths of the commit.
+
+    Raises `not_found` for a path that is not in the revision, before the first byte of the stream.
+    """
+    for root in roots:
+        if root != "/" and not _holds(repository, revision, root):
+            raise no_such_path(revision, root)
+    return _single_commit(repository, revision, roots, branch, parent, done)
+
+
+def _holds(repository: Repository, revision: Revision, path: str) -> bool:
+    """Return whether a path is in a revision, or leads to a mount of it."""
+    inside = any(f"{mount.prefix}/".startswith(path + "/") for mount in revision.mounts if mount.tree is not None)
+    return inside or find_node(repository.packs.read, revision, path) is not None
+
+
+def _single_commit(
+    repository: Repository,
+    revision: Revision,
+    roots: Mapping[str, str],
+    branch: str,
+    parent: str | None,
+    done: GitExport,
+) -> Iterator[bytes]:
     stream = _FastImportStream(repository, revision.workspace, done, silent)
     placed: list[tuple[str, Node]] = []
     yield b"feature done\n"
     for path, node in walk(repository.packs.read, revision):
         for root, target in roots.items():
-            if path.startswith(root + "/") and stream._fits(path[len(root) :], node, revision):
+            top = root.rstrip("/")
+            below = path[len(top) :] if path.startswith(top + "/") else None
+            if path == root:  # a file by itself keeps its name
+                target, below = "", f"/{path.rpartition('/')[2]}"
+            if below is not None and stream._fits(below, node, revision):
                 yield from stream._blob(node)
-                placed.append((target + path[len(root) :], node))
-    text, person = encode(_message(revision)), _person(revision.author or revision.agent, revision.time)
+                placed.append((target + below, node))
+    credit = _credit(repository, revision)
+    text, person = encode(_message(revision, credit)), _person(credit.author, revision.time)
     yield b"commit refs/heads/%b\nauthor %b\ncommitter %b\n" % (encode(branch), person, person)
     yield b"data %d\n%b\n" % (len(text), text)
     if parent is not None:
@@ -99,6 +131,7 @@ class _FastImportStream:
             yield from self._commit(branch, revision)
         head = self._repository.head(self._name)
         if head is not None:
+            self._done.left_out += [f"{head.name}:{prefix}" for prefix in mounts_without_content(head)]
             yield b"reset %b\nfrom :%d\n\n" % (branch, self._commits[head.id])
         for tag in tags:
             self._done.tags += 1
@@ -122,8 +155,8 @@ class _FastImportStream:
         self._done.commits += 1
         if not parents:
             yield b"reset %b\n\n" % branch  # else the commit would follow the previous one
-        text = encode(_message(revision))
-        person = _person(revision.author or revision.agent, revision.time)
+        credit = _credit(self._repository, revision)
+        text, person = encode(_message(revision, credit)), _person(credit.author, revision.time)
         yield b"commit %b\nmark :%d\nauthor %b\ncommitter %b\n" % (branch, self._last, person, person)
         yield b"data %d\n%b\n" % (len(text), text)
         for number, parent in enumerate(parents):
@@ -207,9 +240,28 @@ def _person(who: str, when: float) -> bytes:
     return encode(f"{plain} <{mail}> {max(int(when), 0)} +0000")
 
 
-def _message(revision: Revision) -> str:
+class _Credit(NamedTuple):
+    """Who made a revision: the author of the commit, and all agents."""
+
+    author: str
+    agents: list[str]
+
+
+def _credit(repository: Repository, revision: Revision) -> _Credit:
+    """Return the author of a revision, else the agent or person that ran its commands, if there was only one."""
+    ops = revision.ops
+    records = [] if ops is None else records_of(repository.packs, revision, ops["first"], ops["last"])
+    agents = {revision.agent: None, **{str(record.get("agent_id") or ""): None for record in records}}
+    named = [agent for agent in agents if agent not in ("", UNNAMED)]
+    people = {str(record.get("principal") or "") for record in records} - {""}
+    alone = named if len(named) == 1 else sorted(people)
+    return _Credit(revision.author or revision.agent or (alone[0] if len(alone) == 1 else ""), named)
+
+
+def _message(revision: Revision, credit: _Credit) -> str:
     lines = [revision.message or revision.name, "", f"Ramet-Revision: {revision.name} {revision.id.hex()}"]
-    for label, value in (("Lineage", revision.lineage), ("Agent", revision.agent), ("Trace", revision.trace_id)):
+    agents = [("Agent", agent) for agent in credit.agents if agent != revision.author]
+    for label, value in (("Lineage", revision.lineage), *agents, ("Trace", revision.trace_id)):
         if value:
             lines.append(f"Ramet-{label}: {' '.join(value.split())}")
     return "\n".join(lines) + "\n"

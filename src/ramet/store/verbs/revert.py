@@ -16,6 +16,7 @@ from ramet.store.model.address import parse_address
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.packs.writer import PackWriter
+from ramet.store.refs.resolve import RevisionLike
 from ramet.store.verbs.merge import MergeConflict, TreeStage, graft, merge_trees
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class MergeResult:
         return not self.conflicts
 
 
-def revert(repository: Repository, name: str, spec: str, message: str = "") -> Revision:
+def revert(repository: Repository, name: str, spec: RevisionLike, message: str = "") -> Revision:
     """Create a new head with the content and the sessions of a past revision."""
     target = repository.find(name, spec)
     with repository.writing(name) as entry:
@@ -49,7 +50,9 @@ def revert(repository: Repository, name: str, spec: str, message: str = "") -> R
     return revision
 
 
-def revert_paths(repository: Repository, name: str, spec: str, paths: list[str], message: str = "") -> Revision:
+def revert_paths(
+    repository: Repository, name: str, spec: RevisionLike, paths: list[str], message: str = ""
+) -> Revision:
     """Create a new head with these paths as in a past revision, everything else unchanged."""
     target = repository.find(name, spec)
     with repository.writing(name) as entry:
@@ -75,7 +78,7 @@ def revert_paths(repository: Repository, name: str, spec: str, paths: list[str],
     return revision
 
 
-def merge(repository: Repository, name: str, other: str, message: str = "") -> MergeResult:
+def merge(repository: Repository, name: str, other: str | Revision, message: str = "") -> MergeResult:
     """Merge another workspace (`OTHER` or `OTHER@REV`) into this one: a revision with two parents, or conflicts."""
     theirs = repository.resolve(other)
     with repository.writing(name) as entry:
@@ -88,7 +91,8 @@ def merge(repository: Repository, name: str, other: str, message: str = "") -> M
         if conflicts:
             writer.abandon()
             return MergeResult(None, tuple(conflicts))
-        repository.share(parse_address(other).name, theirs.id, name)
+        source = other.workspace if isinstance(other, Revision) else parse_address(other).name
+        repository.share(source, theirs.id, name)
         step = _Step(repository, ours, "merge", f"merge {theirs.name}", message)
         revision = step.revision(
             writer, ours, parents=(ours.id, theirs.id), mounts=tuple(mounts), lineage=f"merge:{theirs.name}"

@@ -195,7 +195,7 @@ async def _log(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> 
 
 async def _diff(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     _, handle = box.stored()
-    found = await asyncio.to_thread(handle.diff, given.get("revision"), given.get("against"))
+    found = await asyncio.to_thread(handle.diff, given.get("older"), given.get("newer"))
     return {
         "changes": [{"path": d.path, "what": d.what, "old": d.old} for d in found[:MAX_ENTRIES]],
         "total": len(found),
@@ -257,8 +257,8 @@ TOOLS: Final[dict[str, Tool]] = {
              _grep, read_only=True),
         Tool("ws_log", "List the revisions of the workspace, newest first.", {"limit": {"type": "integer"}}, (), _log,
              read_only=True),
-        Tool("ws_diff", "Show which paths a revision changed, against its parent or another revision.",
-             {"revision": _REVISION, "against": _REVISION}, (), _diff, read_only=True),
+        Tool("ws_diff", "Show which paths changed from an older to a newer revision; with one, which paths it changed.",
+             {"older": _REVISION, "newer": _REVISION}, (), _diff, read_only=True),
         Tool("ws_commit", "Make a revision of everything.", {"message": _text("What was done.")}, (), _commit),
         Tool("ws_fork", "Begin a new workspace with a revision of this one, or with what is here now.",
              {"name": _text("Name of the new workspace."), "revision": _REVISION}, ("name",), _fork),

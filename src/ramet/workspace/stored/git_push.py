@@ -17,7 +17,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -25,6 +25,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.resource import REDACTED
+from ramet.store.checkout.whole_tree import mounts_without_content
 from ramet.store.model.graph import newest_first
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
@@ -68,9 +69,14 @@ class Push:
 
 @dataclass(frozen=True)
 class Pushed:
+    """A finished push. `left_out` names mounts without content and paths that git cannot store; `withheld`, credentials
+    that the revision does not have."""
+
     branch: str
     remote: str
     commit: str
+    left_out: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
 
 
 def plan_push(output: Mapping[str, Any], settings: GitSettings, workspace: str, revision: Revision, name: str) -> Push:
@@ -140,10 +146,10 @@ def run_push(repository: Repository, push: Push, secrets: Secrets) -> Pushed:
         work = f"{home}/work.git"
         _run(env, token, git, "init", "--quiet", "--bare", work)
         parent = _last_push(env, token, git, work, push) or _origin(repository, revision, env, git, work, push)
-        roots = {path: "" if len(push.paths) == 1 else f"/{path.rpartition('/')[2]}" for path in push.paths}
-        feed_git(
-            env, git, work, single_commit(repository, revision, roots, push.branch, parent, GitExport(push.branch))
-        )
+        alone = len(push.paths) == 1
+        roots = {path: "" if alone or path == "/" else f"/{path.rpartition('/')[2]}" for path in push.paths}
+        done = GitExport(push.branch)
+        feed_git(env, git, work, single_commit(repository, revision, roots, push.branch, parent, done))
         commit = _run(env, token, git, "-C", work, "rev-parse", f"refs/heads/{push.branch}")
         if parent is None or not _same_tree(env, git, work, parent, commit):
             _run(env, token, git, "-C", work, "push", "--quiet", push.remote, f"refs/heads/{push.branch}")
@@ -151,7 +157,17 @@ def run_push(repository: Repository, push: Push, secrets: Secrets) -> Pushed:
             commit = parent  # nothing changed since the last push
     repository.objects.put(_done_key(push.revision, push.remote), f"{push.branch}\n{commit}".encode())
     repository.objects.delete(push.key)
-    return Pushed(push.branch, push.remote, commit)
+    return Pushed(push.branch, push.remote, commit, _left_out(push, revision, done), _below(push, revision.withheld))
+
+
+def _left_out(push: Push, revision: Revision, done: GitExport) -> tuple[str, ...]:
+    remote = _below(push, mounts_without_content(revision))
+    return (*remote, *(text.removeprefix(f"{revision.name}:") for text in done.left_out))
+
+
+def _below(push: Push, paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the paths that this push covers."""
+    return tuple(path for path in paths if any(f"{path}/".startswith(f"{top.rstrip('/')}/") for top in push.paths))
 
 
 def _token(push: Push, secrets: Secrets) -> str | None:

@@ -45,6 +45,8 @@ class OpenOptions:
     """Called with the workspace before any other code sees it."""
     drafts: str | float = "off"
     """What survives a kill before the next commit: `off`, `each` call, or all that is older than these seconds."""
+    skip_remote: bool = False
+    """For a reader: leave out mounts that are saved without content. `ws.restored.problems` names them."""
 
     ignore_rules: IgnoreRules = field(init=False, repr=False, compare=False)
     """The rules that `withhold` adds to the usual ones."""

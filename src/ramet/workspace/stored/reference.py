@@ -14,6 +14,7 @@ from ramet.store.model.graph import GraphRow, draw_graph
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.refs.grants import Access
+from ramet.store.refs.resolve import RevisionLike, spec_text
 from ramet.store.refs.retention import Pin
 from ramet.store.refs.tags import Tag
 from ramet.store.repository import Repository
@@ -21,6 +22,7 @@ from ramet.store.verbs.diff import Difference
 from ramet.workspace.snapshot.archive import Target
 
 if TYPE_CHECKING:
+    from ramet.store.checkout.directory import Receipt
     from ramet.store.verbs.blame import BlameLine
     from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.revert import MergeResult
@@ -34,7 +36,11 @@ KINDS = ("snapshot", "tar")
 
 
 class StoredWorkspaceRef:
-    """A stored workspace by name. Revisions are given as after `NAME@`: `head~2`, a tag, `3`, the start of an id."""
+    """A stored workspace by name.
+
+    A revision is a `Revision`, a `Tag`, a number, an id, or a text as after `NAME@`: `head~2`, a tag, the start of
+    an id.
+    """
 
     def __init__(self, repository: Repository, name: str) -> None:
         self._repository, self.name = repository, name
@@ -46,13 +52,11 @@ class StoredWorkspaceRef:
     def head(self) -> Revision | None:
         return self._repository.head(self.name)
 
-    def find(self, revision: str | None = None) -> Revision:
+    def find(self, revision: RevisionLike | None = None) -> Revision:
         """Find a revision of this history; `OTHER@REV` finds one of another workspace."""
-        if revision is not None and "@" in revision:
-            return self._repository.resolve(revision)
-        return self._repository.find(self.name, revision)
+        return self._repository.resolve_from(self.name, revision)
 
-    def log(self, revision: str | None = None) -> list[Revision]:
+    def log(self, revision: RevisionLike | None = None) -> list[Revision]:
         """List revisions, newest first, children before their parents; from the head, or from an older revision."""
         if revision is None:
             return self._repository.log(self.name)
@@ -64,19 +68,22 @@ class StoredWorkspaceRef:
         """Return parents that retention removed, where the history ends."""
         return self._repository.expired_parents(revision)
 
-    def graph(self, revision: str | None = None) -> list[GraphRow]:
+    def graph(self, revision: RevisionLike | None = None) -> list[GraphRow]:
         """Draw the history: a row per revision, and connecting rows."""
         return draw_graph(self.log(revision))
 
-    def show(self, path: str, revision: str | None = None) -> Iterator[bytes]:
+    def show(self, path: str, revision: RevisionLike | None = None) -> Iterator[bytes]:
         """Return the content of a file of a revision, in blocks."""
         return self._repository.read_file(self.find(revision), str(parse(path)))
 
-    def diff(self, revision: str | None = None, against: str | None = None) -> list[Difference]:
-        """List what a revision changed, compared with its parent or any other revision (also `OTHER@REV`)."""
-        found = self.find(revision)
-        if against is not None:
-            return self._repository.diff(self.find(against), found)
+    def diff(self, older: RevisionLike | None = None, newer: RevisionLike | None = None) -> list[Difference]:
+        """List the changes from the older to the newer revision, of any workspaces.
+
+        With one revision, list what it changed since its parent; with none, what the head changed.
+        """
+        if older is not None and newer is not None:
+            return self._repository.diff(self.find(older), self.find(newer))
+        found = self.find(older if newer is None else newer)
         if self._repository.expired_parents(found)[:1] == found.parents[:1] and found.parents:
             raise RametError(
                 "revision_expired", f"cannot diff {found.name}: the revision before it has expired",
@@ -85,7 +92,7 @@ class StoredWorkspaceRef:
         before = self._repository.read_revision(found.parents[0]) if found.parents else None
         return self._repository.diff(before, found)
 
-    def blame(self, path: str, revision: str | None = None) -> list[BlameLine]:
+    def blame(self, path: str, revision: RevisionLike | None = None) -> list[BlameLine]:
         """Return each line of a file with its revision, and the session and command that wrote it, if known."""
         from ramet.store.verbs.blame import blame
 
@@ -93,8 +100,8 @@ class StoredWorkspaceRef:
 
     async def bisect(
         self,
-        good: str,
-        bad: str | None,
+        good: RevisionLike,
+        bad: RevisionLike | None,
         command: str,
         *,
         resources: Mapping[str, Resource] | None = None,
@@ -117,14 +124,15 @@ class StoredWorkspaceRef:
 
         return await bisect(self._repository, first, last, attempt, progress)
 
-    def _workspace_of(self, revision: str | None) -> str:
-        """Return the workspace of a revision address."""
-        return parse_address(revision).name if revision is not None and "@" in revision else self.name
+    def _workspace_of(self, revision: RevisionLike | None) -> str:
+        """Return the workspace that has a revision in its history."""
+        text = spec_text(revision, self.name)
+        return parse_address(text).name if text is not None and "@" in text else self.name
 
     # --------------------------------------------------------------------------------------- looking inside
 
     def history(
-        self, revision: str | None = None, *, session: str | None = None, last: int | None = None
+        self, revision: RevisionLike | None = None, *, session: str | None = None, last: int | None = None
     ) -> list[ExecutionRecord]:
         """List the commands up to a revision, newest last: of one session, the `last` ones, or all."""
         from ramet.workspace.stored.saved_state import history_of
@@ -132,26 +140,26 @@ class StoredWorkspaceRef:
         found = self._find_or_none(revision)
         return [] if found is None else history_of(self._repository, found, session, last)
 
-    def sessions(self, revision: str | None = None) -> list[SavedSession]:
+    def sessions(self, revision: RevisionLike | None = None) -> list[SavedSession]:
         """List the sessions of a revision."""
         from ramet.workspace.stored.saved_state import sessions_of
 
         found = self._find_or_none(revision)
         return [] if found is None else sessions_of(self._repository, found)
 
-    def jobs(self, revision: str | None = None) -> list[EndedJob]:
+    def jobs(self, revision: RevisionLike | None = None) -> list[EndedJob]:
         """List finished background jobs; running ones belong to a process."""
         from ramet.workspace.stored.saved_state import jobs_of
 
         found = self._find_or_none(revision)
         return [] if found is None else jobs_of(self._repository, found)
 
-    def mounts(self, revision: str | None = None) -> tuple[MountState, ...]:
+    def mounts(self, revision: RevisionLike | None = None) -> tuple[MountState, ...]:
         """List the mounts of a revision."""
         found = self._find_or_none(revision)
         return () if found is None else found.mounts
 
-    def _find_or_none(self, revision: str | None) -> Revision | None:
+    def _find_or_none(self, revision: RevisionLike | None) -> Revision | None:
         """Return a revision; None for the head of an empty workspace."""
         if revision is None:
             self._repository.refs.require(self.name)
@@ -160,23 +168,29 @@ class StoredWorkspaceRef:
 
     # --------------------------------------------------------------------------------------- moving the head
 
-    def fork(self, revision: str | None, new_name: str) -> Revision:
+    def fork(self, revision: RevisionLike | None, new_name: str) -> Revision:
         return self._repository.fork(self.name, revision, new_name)
 
-    def revert(self, revision: str, message: str = "", paths: list[str] | None = None) -> Revision:
+    def revert(self, revision: RevisionLike, message: str = "", paths: list[str] | None = None) -> Revision:
         """Create a new head with the content of a past revision: all of it, or only these paths."""
         if paths:
             return self._repository.revert_paths(self.name, revision, [str(parse(path)) for path in paths], message)
         return self._repository.revert(self.name, revision, message)
 
-    def merge(self, other: str, message: str = "") -> MergeResult:
+    def merge(self, other: str | Revision, message: str = "") -> MergeResult:
         """Merge another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are data and change nothing."""
         return self._repository.merge(self.name, other, message)
 
     # ------------------------------------------------------------------------------------------------- tags
 
     def tag(
-        self, tag: str, revision: str | None = None, *, message: str = "", author: str = "", force: bool = False
+        self,
+        tag: str,
+        revision: RevisionLike | None = None,
+        *,
+        message: str = "",
+        author: str = "",
+        force: bool = False,
     ) -> Tag:
         """Tag a revision, so that `NAME@TAG` finds it and it is kept."""
         return self._repository.tag(self.name, tag, revision, message=message, author=author, force=force)
@@ -205,20 +219,25 @@ class StoredWorkspaceRef:
         """Revoke the grant of a principal."""
         self._repository.grant(self.name, principal, None)
 
-    def pin(self, revision: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
+    def pin(self, revision: RevisionLike | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
         """Pin a revision, for some seconds or until the pin is removed."""
         return self._repository.pin(self.name, revision, seconds=seconds, why=why)
 
     # ------------------------------------------------------------------------------------------ interchange
 
-    def checkout(self, target: str, revision: str | None = None, prefix: str = "/", **options: Any) -> Any:
-        """Write one mount to a directory. Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`."""
+    def checkout(
+        self, target: str, revision: RevisionLike | None = None, prefix: str | None = None, **options: Any
+    ) -> Receipt:
+        """Write all mounts, or the one at `prefix`, to a directory; `left_out` names mounts without content.
+
+        Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`.
+        """
         return self._repository.checkout(self.find(revision), prefix, target, **options)
 
     def export(
         self,
         target: Target,
-        revision: str | None = None,
+        revision: RevisionLike | None = None,
         *,
         kind: str = "snapshot",
         compress: str | None = None,
@@ -251,7 +270,7 @@ class StoredWorkspaceRef:
     def push(
         self,
         remote: str,
-        revision: str | None = None,
+        revision: RevisionLike | None = None,
         *,
         branch: str = "{{.name}}",
         paths: Sequence[str] = ("/",),

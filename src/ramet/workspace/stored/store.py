@@ -25,6 +25,7 @@ from ramet.store.model.revisions import Revision
 from ramet.store.objects.objects import Objects
 from ramet.store.refs.leases import holder_name
 from ramet.store.refs.refs import RefEntry
+from ramet.store.refs.resolve import RevisionLike
 from ramet.store.refs.retention import STORE, Pin, Retention
 from ramet.store.repository import Repository
 from ramet.store.verbs.key_admin import Keys
@@ -93,7 +94,7 @@ class Store:
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.repository.refs.exists(name)
 
-    def find(self, address: str) -> Revision:
+    def find(self, address: str | Revision) -> Revision:
         """Find the revision of `NAME` or `NAME@REV`."""
         return self.repository.resolve(address)
 
@@ -192,7 +193,7 @@ class Store:
     def open(
         self,
         name: str,
-        revision: str | None = None,
+        revision: RevisionLike | None = None,
         *,
         readonly: bool = False,
         resources: Mapping[str, Resource] | None = None,
@@ -237,7 +238,7 @@ class Store:
             revision,
         )  # fmt: skip
 
-    def open_with(self, name: str, options: OpenOptions, revision: str | None = None) -> WorkspaceOpener:
+    def open_with(self, name: str, options: OpenOptions, revision: RevisionLike | None = None) -> WorkspaceOpener:
         """As `open`, with the options as one value."""
         if revision is None:
             found = parse_address(name)
@@ -256,7 +257,7 @@ def _commit_policy(commit: CommitPolicy | str, every: float | None) -> CommitPol
 class WorkspaceOpener:
     """The result of `Store.open`: `async with` it for the workspace."""
 
-    def __init__(self, repository: Repository, name: str, revision: str | None, options: OpenOptions) -> None:
+    def __init__(self, repository: Repository, name: str, revision: RevisionLike | None, options: OpenOptions) -> None:
         self._repository, self._name, self._revision, self._options = repository, name, revision, options
         self._ws: StoredWorkspace | None = None
 
@@ -290,13 +291,14 @@ class WorkspaceOpener:
     def _hydrate(self, lease: RefEntry | None) -> StoredWorkspace:
         repository, name = self._repository, self._name
         while True:
-            base = repository.find(name, self._revision) if self._revision else repository.head(name)
+            base = repository.find(name, self._revision) if self._revision is not None else repository.head(name)
             try:
                 ws = StoredWorkspace.hydrate(repository, name, base, lease, self._options)
                 break
             except RametError as error:
                 # A reader holds no lease: the head may have moved and been collected.
-                if lease is not None or self._revision or error.code not in ("store_corrupt", "content_collected"):
+                fixed = lease is not None or self._revision is not None
+                if fixed or error.code not in ("store_corrupt", "content_collected"):
                     raise
                 if repository.head(name) == base:
                     raise

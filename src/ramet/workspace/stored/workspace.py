@@ -89,7 +89,7 @@ class StoredWorkspace(Workspace):
             if mount.directory is not None and state.tree is not None:
                 repository.checkout(base, state.prefix, mount.directory)  # type: ignore[arg-type]
             forms[state.prefix] = mount
-        if missing:
+        if missing and not (options.skip_remote and lease is None):
             raise RametError(
                 "invalid_argument", f"no resource was given for {', '.join(missing)}",
                 "pass resources={prefix: resource}: these mounts are saved without their content",
@@ -99,6 +99,7 @@ class StoredWorkspace(Workspace):
         ws._directories, ws._segments = DirectoryCaches(), Segments()
         ws._tasks, ws.recovered, ws._gc_candidates = [], [], []
         ws._kernel_of(base)
+        ws.restored.problems += [f"{prefix} is left out: its files are not in the store" for prefix in missing]
         ws._position = ws.history.next_number
         ws._watch_lines(base)
         ws._commit_lock = asyncio.Lock()

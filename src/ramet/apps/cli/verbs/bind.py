@@ -17,6 +17,7 @@ from ramet.apps.cli.stores import HOME, local_store
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
+    from ramet.store.model.revisions import Revision
     from ramet.workspace.stored.store import WorkspaceOpener
 
 
@@ -28,7 +29,7 @@ def bind(
         Argument(help="What runs in it, behind `--`; your shell when left out."),
     ] = None,
     store: Where = HOME,
-    prefix: Annotated[str, Option(help="Mount to bind.")] = "/",
+    prefix: Annotated[str | None, Option(help="Mount to bind; needed when files lie in several mounts.")] = None,
     keep: Annotated[bool, Option("--keep", help="What is in the directory stays, and is the next revision.")] = False,
     message: Message = "",
     quiet: Quiet = False,
@@ -43,6 +44,7 @@ def bind(
     words = program or [os.environ.get("SHELL") or "/bin/sh"]
     found, where, place = local_store(store), name_only(name), Path(folder).expanduser()
     head = found[where].head
+    prefix = prefix or _only_mount(head)
     there = head is not None and any(one.prefix == prefix and one.tree is not None for one in head.mounts)
     if there and not keep and place.is_dir() and any(place.iterdir()):
         raise RametError(
@@ -57,6 +59,19 @@ def bind(
     if not quiet:
         print(made, file=sys.stderr)
     return status
+
+
+def _only_mount(head: Revision | None) -> str:
+    """Return the mount to bind when none was named: `/`, unless files lie elsewhere too."""
+    from ramet.store.model.trees import EMPTY_ID
+
+    full = [one.prefix for one in (head.mounts if head is not None else ()) if one.tree not in (None, EMPTY_ID)]
+    if any(one != "/" for one in full):
+        raise RametError(
+            "invalid_argument", f"cannot bind one directory: files lie in {', '.join(full)}",
+            f"Pass --prefix {full[0]} or another one of them.",
+        )  # fmt: skip
+    return "/"
 
 
 def _absolute(store: str) -> str:

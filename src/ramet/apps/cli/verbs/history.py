@@ -61,13 +61,14 @@ def _ends(handle: StoredWorkspaceRef | RemoteRef, revision: Revision, known: set
 
 def diff(
     name: Name,
-    against: Annotated[str | None, Argument(help="Another revision, or OTHER@REVISION; else the parent.")] = None,
+    newer: Annotated[str | None, Argument(help="A newer revision, or OTHER@REVISION.")] = None,
     store: Where = HOME,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a revision changed."""
+    """Show what changed from one revision to another; with one revision, what it changed."""
     where, revision = split_name(name)
-    found = any_store(store)[where].diff(revision, against)
+    older = revision if newer is None else revision or "head"
+    found = any_store(store)[where].diff(older, newer)
     rows = [{"change": d.what, "path": d.path, **({"from": d.old} if d.old else {})} for d in found]
     columns = ("change", "path", "from") if any("from" in row for row in rows) else ("change", "path")
     show(rows, columns, as_json, empty="nothing differs")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ramet.apps.cli.addresses import split_name
 from ramet.apps.cli.options import AsJson, Name, Quiet, Where
@@ -13,6 +14,9 @@ from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, SERVERS, any_store
 from ramet.core.errors import RametError
+
+if TYPE_CHECKING:
+    from ramet.workspace.stored.git_push import Pushed
 
 
 def push(
@@ -45,20 +49,30 @@ def push(
             done = handle.push(
                 place, revision, branch=branch, paths=path or ["/"], token=given, username=username
             )  # fmt: skip
-            rows.append({"branch": done.branch, "remote": done.remote, "commit": done.commit})
+            rows.append(_row(done))
         else:
             waiting = handle.pushes()
             for number, one in enumerate(waiting):
                 progress("pushes", number, len(waiting))
                 try:
                     done = handle.push_again(one, secrets)
-                    rows.append({"branch": done.branch, "remote": done.remote, "commit": done.commit})
+                    rows.append(_row(done))
                 except RametError as error:
                     failed.append(error)
     if rows or not failed:
         show(rows, ("branch", "remote", "commit"), as_json, empty="nothing waits to be pushed")
+    for row in rows:
+        for what in ("left_out", "withheld"):
+            for one in row.get(what, ()):
+                print(f"{what.replace('_', ' ')}: {one}", file=sys.stderr)
     if failed:
         raise failed[0]
+
+
+def _row(done: Pushed) -> dict[str, Any]:
+    notes = {"left_out": list(done.left_out), "withheld": list(done.withheld)}
+    row = {"branch": done.branch, "remote": done.remote, "commit": done.commit}
+    return {**row, **{what: paths for what, paths in notes.items() if paths}}
 
 
 def _secrets(texts: list[str]) -> dict[str, dict[str, str]]:

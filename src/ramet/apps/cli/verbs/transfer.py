@@ -22,7 +22,7 @@ def checkout(
     name: Name,
     target: Annotated[str, Argument(help="Directory that is made equal to the tree.")],
     store: Where = HOME,
-    prefix: Annotated[str, Option(help="Mount to take.")] = "/",
+    prefix: Annotated[str | None, Option(help="Only the mount at this prefix; all mounts when left out.")] = None,
     replace: Annotated[
         bool, Option("--replace", help="The directory may have content: what is not in the revision is removed.")
     ] = False,
@@ -44,7 +44,11 @@ def checkout(
     told = {"written": receipt.written, "kept": receipt.kept, "removed": receipt.removed}
     text = ", ".join(f"{number} {what}" for what, number in told.items())
     tree = receipt.tree.hex()
-    say({**told, "tree": tree, "problems": receipt.problems}, f"{text}; tree {tree[:12]}", as_json)
+    left_out = list(receipt.left_out)
+    shown = {**told, "tree": tree, "problems": receipt.problems, "left_out": left_out}
+    say(shown, f"{text}; tree {tree[:12]}", as_json)
+    for mount in left_out:
+        print(f"left out: {mount} (a remote mount, whose files are not in the store)", file=sys.stderr)
 
 
 def snapshot(
@@ -71,6 +75,8 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write a revision as a snapshot tar (or with --tar a plain one), or the history as git."""
+    from ramet.store.checkout.whole_tree import mounts_without_content
+
     with progress_bar(quiet) as progress:
         where, revision = split_name(name)
         handle = any_store(store)[where]
@@ -89,7 +95,9 @@ def export(
         else:
             sink = sys.stdout.buffer if target == "-" else target
             kind = "tar" if tar else "snapshot"
-            handle.export(sink, revision, kind=kind, compress=compress, progress=progress)
+            written = handle.export(sink, revision, kind=kind, compress=compress, progress=progress)
+            for mount in mounts_without_content(written) if tar else ():
+                print(f"left out: {mount} (a remote mount, whose files are not in the store)", file=sys.stderr)
 
 
 def import_archive(

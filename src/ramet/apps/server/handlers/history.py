@@ -152,7 +152,7 @@ async def log(api: Api, call: Call) -> Reply:
 async def diff(api: Api, call: Call) -> Reply:
     asked = call.query(models.DiffQuery)
     handle = api.handle(call)
-    found = await api.workspaces.blocking(lambda: handle().diff(asked.revision, asked.against))
+    found = await api.workspaces.blocking(lambda: handle().diff(asked.older, asked.newer))
     return answer(models.Diff([change(one) for one in found[asked.offset : asked.offset + asked.limit]], len(found)))
 
 

@@ -42,7 +42,7 @@ export async function compare({ route, signal }) {
 
 async function found(name, before, after, signal) {
   try {
-    const told = await get(workspacePath(name, "/diff"), { revision: after, against: before }, signal);
+    const told = await get(workspacePath(name, "/diff"), { older: before, newer: after }, signal);
     return changesList(name, before, after, told, signal);
   } catch (error) {
     if (error.name === "AbortError") throw error;

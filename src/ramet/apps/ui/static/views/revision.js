@@ -46,7 +46,7 @@ export async function revision({ route, signal, live, reload }) {
 
 async function changes(name, found, signal) {
   try {
-    const told = await get(workspacePath(name, "/diff"), { revision: found.id }, signal);
+    const told = await get(workspacePath(name, "/diff"), { newer: found.id }, signal);
     return changesList(name, found.parents[0] ?? null, found.id, told, signal);
   } catch (error) {
     if (error.name === "AbortError") throw error;
