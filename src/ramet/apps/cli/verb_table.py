@@ -47,7 +47,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     ),
     "History": (
         Verb("log", "history.log", "Show the revisions of a workspace, newest first."),
-        Verb("diff", "history.diff", "Show what a revision changed."),
+        Verb("diff", "history.diff", "Show what changed from one revision to another"),
         Verb("show", "history.show_file", "Print a file of a revision."),
         Verb("blame", "history.blame", "Show for each line of a file the revision, session and command that wrote it."),
         Verb("history", "inspect.history", "Show the commands that ran in a workspace, the newest last."),
