@@ -239,8 +239,8 @@ class OpenWorkspaces:
     async def past(self, name: str, revision: str) -> AsyncIterator[OpenWorkspace]:
         """A revision, opened for one caller: what that one changes in it nobody sees, and it is gone afterwards.
 
-        It has what the store has of it; remote mounts are left out. What is mounted now is not put in the place of what was mounted then: a command
-        that looks at the past must not reach into the present.
+        It has what the store has of it; remote mounts are left out. What is mounted now is not put in the place of what
+        was mounted then: a command that looks at the past must not reach into the present.
         """
         if not NAME.fullmatch(name):
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
