@@ -29,7 +29,6 @@ from ramet.core.stat import Kind, Stat
 if TYPE_CHECKING:
     import httpx2
 
-BLOCK: Final = 256 * 1024
 LARGEST_INDEX: Final = 32 << 20
 LINKS: Final = "links"
 NONE: Final = "none"
@@ -202,7 +201,7 @@ class HTTPResource(Unwritable):
     async def _whole(self, url: str, path: Path) -> bytes:
         parts: list[bytes] = []
         async with self._asked("GET", url, path=path) as response:
-            async for block in self._blocks(response, path, None):
+            async for block in self._client.blocks(response, path):
                 parts.append(block)
                 if sum(map(len, parts)) > LARGEST_INDEX:
                     raise fail(errno.EFBIG, path, f"the listing is larger than {LARGEST_INDEX >> 20} MiB")
@@ -233,7 +232,7 @@ class HTTPResource(Unwritable):
             at = start if response.status_code == 206 else 0
             if response.status_code == 206 and _first(response) != start:
                 raise unavailable(path, f"{self._host} sent another range than it was asked for")
-            async for block in self._blocks(response, path, found):
+            async for block in self._client.blocks(response, path, found):
                 begin, end = max(start - at, 0), len(block) if stop is None else min(len(block), stop - at)
                 at += len(block)
                 if begin < end:
@@ -248,15 +247,6 @@ class HTTPResource(Unwritable):
         if start or stop is not None:
             headers["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
         return self._asked("GET", self._url(path), path=path, headers=headers, also=(416,))
-
-    async def _blocks(self, response: httpx2.Response, path: Path, version: str | None) -> AsyncIterator[bytes]:
-        import httpx2
-
-        try:
-            async for block in response.aiter_raw(BLOCK):
-                yield block
-        except httpx2.HTTPError as error:
-            raise self._client.failure(error, self._host, path, version) from None
 
     async def close(self) -> None:
         await self._client.close()
