@@ -49,6 +49,7 @@ class Cap(enum.Flag):
     DIRS = enum.auto()  # keeps empty directories
     VERSIONS = enum.auto()  # every Stat of a file has a version
     PRECONDITIONS = enum.auto()  # honours if_version atomically
+    ON_CLOSE = enum.auto()  # each write is a commit or an edit: an open file is written once, when it is closed
     LOCAL = enum.auto()  # answers at memory or disk speed: caching it would only cost
 
 
@@ -270,6 +271,27 @@ class Queryable(Protocol):
         ...
 
 
+class Edit(NamedTuple):
+    """One change of several that belong together."""
+
+    path: Path
+    content: bytes | None
+    """The new content; None removes the file."""
+    version: str | None = None
+    """The version that the file must have; None does not check."""
+
+
+@runtime_checkable
+class Batching(Protocol):
+    def batches(self, path: Path) -> bool:
+        """Return whether files at `path` can be changed together with others."""
+        ...
+
+    async def apply(self, edits: Sequence[Edit]) -> None:
+        """Make all of these changes or none; ESTALE if a file has another version."""
+        ...
+
+
 class Letter(NamedTuple):
     """An outgoing message."""
 
@@ -281,6 +303,8 @@ class Letter(NamedTuple):
     attachments: tuple[tuple[str, bytes], ...] = ()
     answers: Path | None = None
     """The message of this resource that it replies to."""
+    place: Path | None = None
+    """Where it is posted: a channel, a thread, an issue."""
 
 
 @runtime_checkable

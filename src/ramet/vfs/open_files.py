@@ -2,6 +2,8 @@
 
 - A `LocalStream` acts at once: what one descriptor writes, the next one reads.
 - A `RemoteStream` buffers writes until it is flushed; the VFS flushes it before any access to its path.
+- A `DocumentStream` is written once, when it is closed, for resources where each write is an act that others see.
+- A close that fails discards what was not written: its error is reported once, and nothing is sent later.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from ramet.core.streams import BLOCK, FileStream
 
 GATHER = 4 * 1024 * 1024
 """Bytes that a remote stream buffers before it must be drained."""
+LARGEST_DOCUMENT = 64 * 1024 * 1024
+"""Bytes of an open file that is sent to a service as one."""
 
 
 class CountedStream(FileStream):
@@ -192,10 +196,80 @@ class RemoteStream(CountedStream):
         try:
             await self.flush()
         finally:
+            if self._gathered:
+                self._gathered.clear()
+                self._on_dirty(self, False)
             self._closed()
             closing = getattr(self._source, "aclose", None)
             if closing is not None:
                 await closing()
+
+
+class DocumentStream(CountedStream):
+    """A file of a service, in memory while it is open."""
+
+    __slots__ = ("_changed", "_content", "_offset", "_path", "_version", "how", "resource")
+
+    def __init__(self, resource: Resource, path: Path, how: Open, content: bytes, version: str | None) -> None:
+        """`content` is what is there already; None of it if the file is made, truncated, or only appended to."""
+        super().__init__()
+        self.resource, self._path, self.how = resource, path, how
+        self._content, self._version = bytearray(content), version
+        self._offset = 0
+        self._changed = bool(how & (Open.TRUNCATE | Open.CREATE)) and not content
+
+    def _fill_now(self) -> bytes:
+        if not self.how & Open.READ:
+            raise fail(errno.EBADF)
+        block = bytes(self._content[self._offset : self._offset + BLOCK])
+        self._offset += len(block)
+        self.bytes_read += len(block)
+        return block
+
+    async def _fill(self) -> bytes:
+        return self._fill_now()
+
+    def write(self, data: bytes) -> None:
+        if self._buffer:
+            self.seek(self.tell())
+        if self.how & Open.APPEND:
+            self._offset = len(self._content)
+        if self._offset + len(data) > LARGEST_DOCUMENT:
+            raise fail(errno.EFBIG, self._path)
+        if self.on_write is not None:
+            self.on_write()
+        self._content.extend(bytes(max(0, self._offset - len(self._content))))
+        self._content[self._offset : self._offset + len(data)] = data
+        self._offset += len(data)
+        self.bytes_written += len(data)
+        self._changed = self._changed or bool(data)
+
+    def tell(self) -> int:
+        return self._offset - (len(self._buffer) - self._pos)
+
+    def seek(self, offset: int) -> None:
+        self._offset = offset
+        self._buffer, self._pos = b"", 0
+
+    async def stat(self) -> Stat:
+        return Stat(Kind.FILE, len(self._content))
+
+    async def truncate(self, size: int) -> None:
+        self._changed = True
+        del self._content[size:]
+        self._content.extend(bytes(max(0, size - len(self._content))))
+
+    async def close(self) -> None:
+        await super().close()
+        changed, self._changed = self._changed, False
+        try:
+            if changed:
+                how = How.CREATE if self.how & Open.EXCLUSIVE else How.REPLACE
+                if self.how & Open.APPEND and not self.how & Open.TRUNCATE:
+                    how = How.APPEND
+                await self.resource.write(self._path, bytes(self._content), how, if_version=self._version)
+        finally:
+            self._closed()
 
 
 class DeviceStream(FileStream):

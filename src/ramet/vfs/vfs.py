@@ -37,7 +37,7 @@ from ramet.layers.readonly import ReadOnly
 from ramet.vfs.dev import DevResource
 from ramet.vfs.fifo import Fifo, FifoStream
 from ramet.vfs.mounts import MountTable, power_of
-from ramet.vfs.open_files import CountedStream, LocalStream, RemoteStream
+from ramet.vfs.open_files import CountedStream, DocumentStream, LocalStream, RemoteStream
 from ramet.vfs.watch import TreeWatch
 
 MAX_LINKS = 40
@@ -564,6 +564,12 @@ class VFS(MountTable, Whole, Lending):
         watch = self.watch if how & Open.WRITE else None
         mark = None if watch is None else watch.before(target)
         changed = stat is None or bool(how & Open.TRUNCATE and stat.kind is Kind.FILE and stat.size != 0)
+        on_close = Cap.ON_CLOSE in resource.caps and bool(how & Open.WRITE)
+        if on_close and (stat is None or stat.kind is Kind.FILE):
+            stream: CountedStream = await self._open_document(resource, inner, stat, how)
+            if watch is not None:
+                stream.on_write = watch.opened(target, mark, changed)
+            return stream
         if stat is None:
             await self._make_way(target)
             await resource.write(inner, b"", How.CREATE)
@@ -591,6 +597,12 @@ class VFS(MountTable, Whole, Lending):
             except Unsupported:
                 pass  # a layer that has handles for some files only
         return RemoteStream(resource, inner, how, self._note_dirty)
+
+    async def _open_document(self, resource: Resource, path: Path, stat: Stat | None, how: Open) -> DocumentStream:
+        """Open for writing where a write is a commit or an edit that others see: it is sent when it is closed."""
+        if stat is None or how & (Open.TRUNCATE | Open.APPEND):
+            return DocumentStream(resource, path, how, b"", None)
+        return DocumentStream(resource, path, how, await ops.read_bytes(resource, path), stat.version)
 
     async def _open_fifo(self, resource: Resource, path: Path, stat: Stat, how: Open) -> FifoStream:
         if stat.inode is None or extension(resource, Fifos) is None:  # type: ignore[type-abstract]
