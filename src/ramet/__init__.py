@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ramet.backends.remote.mail import MailResource as MailResource
     from ramet.backends.remote.ssh import SSHConfig as SSHConfig
     from ramet.backends.remote.ssh import SSHResource as SSHResource
+    from ramet.backends.services.github import GitHubConfig as GitHubConfig
+    from ramet.backends.services.github import GitHubResource as GitHubResource
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
     from ramet.store.refs.retention import Retention as Retention
@@ -55,6 +57,8 @@ _PLACES = {
     "FsspecResource": "ramet.backends.remote.fsspec",
     "GCSConfig": "ramet.backends.objects.gcs",
     "GCSResource": "ramet.backends.objects.gcs",
+    "GitHubConfig": "ramet.backends.services.github",
+    "GitHubResource": "ramet.backends.services.github",
     "HTTPConfig": "ramet.backends.remote.http",
     "HTTPResource": "ramet.backends.remote.http",
     "IOResult": "ramet.workspace.result",
@@ -90,6 +94,8 @@ __all__ = [
     "FsspecResource",
     "GCSConfig",
     "GCSResource",
+    "GitHubConfig",
+    "GitHubResource",
     "HTTPConfig",
     "HTTPResource",
     "IOResult",

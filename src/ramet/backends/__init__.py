@@ -3,7 +3,8 @@
     from ramet.backends import S3Resource
 
 - Names are imported when they are first used: a backend loads no client library before it is mounted.
-- `local/`, `objects/`, `databases/` and `remote/` hold the code; `ramet.backends.s3` and its like re-export it.
+- `local/`, `objects/`, `databases/`, `remote/` and `services/` hold the code; `ramet.backends.s3` and its like
+  re-export it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from ramet.backends.remote.mail import MailResource as MailResource
     from ramet.backends.remote.ssh import SSHConfig as SSHConfig
     from ramet.backends.remote.ssh import SSHResource as SSHResource
+    from ramet.backends.services.github import GitHubConfig as GitHubConfig
+    from ramet.backends.services.github import GitHubResource as GitHubResource
 
 _PLACES = {
     "AzureConfig": "ramet.backends.objects.azure",
@@ -40,6 +43,8 @@ _PLACES = {
     "FsspecResource": "ramet.backends.remote.fsspec",
     "GCSConfig": "ramet.backends.objects.gcs",
     "GCSResource": "ramet.backends.objects.gcs",
+    "GitHubConfig": "ramet.backends.services.github",
+    "GitHubResource": "ramet.backends.services.github",
     "HTTPConfig": "ramet.backends.remote.http",
     "HTTPResource": "ramet.backends.remote.http",
     "MailConfig": "ramet.backends.remote.mail",
@@ -63,6 +68,8 @@ __all__ = [
     "FsspecResource",
     "GCSConfig",
     "GCSResource",
+    "GitHubConfig",
+    "GitHubResource",
     "HTTPConfig",
     "HTTPResource",
     "MailConfig",

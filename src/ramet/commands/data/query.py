@@ -1,4 +1,4 @@
-"""query: run a query in the language of the database behind a mount; print JSON lines."""
+"""query: run a query in the language of the database or service behind a mount; print JSON lines."""
 
 from __future__ import annotations
 
@@ -63,16 +63,18 @@ COMMANDS = [
         "query",
         query,
         QueryOptions,
-        summary="Ask the database behind a mount.",
+        summary="Ask the database or service behind a mount.",
         usage="[OPTION]... PATH QUERY [VALUE]...",
         details="""
     PATH lies on the mount to ask. On PostgreSQL, QUERY is one SQL statement and VALUEs are its parameters $1, $2...
-    On MongoDB, PATH is a collection and QUERY a filter or, in brackets, an aggregation pipeline. Rows are printed as
-    JSON, one a line. Nothing is changed without -w.
+    On MongoDB, PATH is a collection and QUERY a filter or, in brackets, an aggregation pipeline. On a service, QUERY is
+    a request to its API, and the VALUE the JSON body of one that changes something; README.md of the mount has
+    examples. Rows are printed as JSON, one a line, over all pages. Nothing is changed without -w.
 """,
         examples=(
             ("query /db 'select name from users where age > $1' 30", "names, as JSON lines"),
             ('query -n 5 /mongo/shop/orders \'{"status": "open"}\'', "five open orders"),
+            ("query /gh 'GET /search/issues?q=repo:{owner}/{repo}+crash'", "GitHub's search, over all pages"),
         ),
         min_operands=1,
         operands_first=False,

@@ -109,6 +109,7 @@ MODULES: dict[str, str] = {
         "system.locate": "locate",
         "system.mail": "mail",
         "system.man": "man",
+        "system.post": "post",
         "system.process.kill": "kill",
         "system.process.pgrep": "pgrep pkill",
         "system.process.pidof": "pidof",

@@ -36,13 +36,15 @@ def field_docstrings(cls: type) -> Mapping[str, str]:
     import inspect
     import textwrap
 
+    found: dict[str, str] = {}
+    for base in cls.__bases__:
+        found |= {} if base is object else field_docstrings(base)
     try:
         source = inspect.getsource(cls)
     except (OSError, TypeError):
-        return {}
+        return found
     body = ast.parse(textwrap.dedent(source)).body[0]
     assert isinstance(body, ast.ClassDef)
-    found: dict[str, str] = {}
     for before, after in zip(body.body, body.body[1:], strict=False):
         if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and isinstance(after, ast.Expr):
             text = ast.literal_eval(after.value) if isinstance(after.value, ast.Constant) else ""
@@ -221,6 +223,23 @@ def _fsspec(values: Values) -> Resource:
     return FsspecResource(values["url"], values["root"], ttl=values["ttl"], **(values["options"] or {}))
 
 
+def _service(says: str, kind: str, name: str, extra: str = "") -> Backend:
+    """A service by the module and the names of its classes."""
+    place = f"ramet.backends.services.{kind}"
+
+    def fields() -> dict[str, Field]:
+        config = getattr(import_module(place), f"{name}Config")
+        return fields_of(config, secret=config.secrets)
+
+    def make(values: Values) -> Resource:
+        module = import_module(place)
+        config = getattr(module, f"{name}Config")
+        made: Resource = getattr(module, f"{name}Resource")(config(**values))
+        return made
+
+    return Backend(says, fields, make, extra or kind)
+
+
 _RAM = {"quota": Field(NumberKind("size", whole=True), "Bytes that it may hold; all that fits when not given.")}
 _DISK = {
     "root": Field(TextKind(path=True), "The directory; relative to the configuration file.", required=True),
@@ -253,6 +272,7 @@ BACKENDS: Final[Mapping[str, Backend]] = {
     "postgres": Backend("a PostgreSQL database, to be read", _postgres_fields, _postgres, "postgres"),
     "mongo": Backend("the databases of a MongoDB server, to be read", _mongo_fields, _mongo, "mongo"),
     "mail": Backend("a mailbox by IMAP, to be read; letters leave by SMTP", _mail_fields, _mail),
+    "github": _service("a repository on GitHub: code, issues, pull requests, releases", "github", "GitHub"),
     "fsspec": Backend("any fsspec filesystem", lambda: _FSSPEC, _fsspec, "fsspec"),
     "backblaze": _s3_row("backblaze", "a bucket of Backblaze B2"),
     "digitalocean": _s3_row("digitalocean", "a Space of DigitalOcean"),

@@ -1,0 +1,150 @@
+"""GitHub's REST API for its mounts: client, errors and raw queries."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+from urllib.parse import quote, urlsplit
+
+from ramet.backends.remote.http_client import HTTPClient
+from ramet.backends.services.auth import TokenAuth, TokenSource
+from ramet.backends.services.config import ServiceConfig
+from ramet.backends.services.pages import any_entries, first_of, linked
+from ramet.backends.services.rest import Answer, Rest, patiently, rate_limited
+from ramet.backends.services.tree import json_lines
+from ramet.core.errors import RametError, fail
+from ramet.core.paths import Path
+from ramet.core.streams import closing
+
+SIGNED: Final = (
+    "codeload.github.com", "raw.githubusercontent.com", "objects.githubusercontent.com",
+    "release-assets.githubusercontent.com", "github-releases.githubusercontent.com", "*.blob.core.windows.net",
+    "*.actions.githubusercontent.com",
+)  # fmt: skip
+"""Hosts that signed downloads come from; they get no token."""
+API_VERSION: Final = "2022-11-28"
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_REQUEST: Final = re.compile(r"(GET|POST|PUT|PATCH|DELETE)\s+(/\S*)")
+_CONFLICT: Final = re.compile(r"fast.?forward|sha.*(supplied|match)|does not match|reference cannot be updated", re.I)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GitHubAPIConfig(ServiceConfig):
+    """A repository, and the token that opens it."""
+
+    secrets: ClassVar[tuple[str, ...]] = ("token",)
+
+    owner: str
+    """The user or organization that has the repository."""
+    repo: str
+    """The repository."""
+    token: str | None = None
+    """A token; without one, GitHub shows public repositories and allows few requests."""
+    token_env: str | None = None
+    """The environment variable that holds the token."""
+    base_url: str = "https://api.github.com"
+    """The address of the API; GitHub Enterprise has another one."""
+    allow: tuple[str, ...] = ()
+    """Hosts that signed downloads may come from, in addition to GitHub's."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("owner", "repo"):
+            if _NAME.fullmatch(getattr(self, name)) is None or getattr(self, name) in (".", ".."):
+                raise RametError(
+                    "invalid_config",
+                    f"{getattr(self, name)!r} cannot be the {name} of a repository",
+                    'give owner="octocat", repo="hello-world"',
+                )
+
+    @property
+    def repository(self) -> str:
+        """The address of the repository."""
+        return f"/repos/{quote(self.owner)}/{quote(self.repo)}"
+
+
+def github_rest(config: GitHubAPIConfig, token: TokenSource | None) -> Rest:
+    host = urlsplit(config.base_url).hostname or ""
+    client = HTTPClient((host, *SIGNED, *config.allow), private=config.private, home=host, timeout=config.timeout)
+    return Rest(
+        client,
+        config.base_url,
+        TokenAuth(token or (lambda: config.secret("token"))),
+        headers={"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION},
+        judge=_judge,
+        explain=_explain,
+    )
+
+
+def _explain(found: Any) -> str:
+    if not isinstance(found, dict):
+        return ""
+    words = [str(found.get("message", ""))]
+    for error in found.get("errors") or ():
+        if isinstance(error, dict):
+            words.append(str(error.get("message") or f"{error.get('field', '')} {error.get('code', '')}").strip())
+        else:
+            words.append(str(error))
+    return ": ".join(word for word in words if word)
+
+
+def _judge(answer: Answer) -> OSError | None:
+    """Errors that GitHub tells by the body or by headers of its own."""
+    if answer.status not in (403, 409, 422):
+        return None
+    try:
+        said = _explain(answer.json())
+    except OSError:
+        said = ""
+    if answer.status == 403:
+        if "secondary rate limit" in said.lower() and "retry-after" not in answer.headers:
+            return rate_limited(answer.path, "GitHub", 60.0)  # as GitHub asks of clients when it names no time
+        needed = answer.headers.get("x-accepted-oauth-scopes", "").strip()
+        given = answer.headers.get("x-oauth-scopes")
+        if needed and given is not None and not set(needed.split(", ")) & set(given.split(", ")):
+            words = f"Permission denied: the token has the scopes [{given}] and needs one of [{needed}]"
+            return fail(errno.EACCES, answer.path, words)
+        return None
+    if answer.status == 409 or _CONFLICT.search(said):
+        return fail(errno.ESTALE, answer.path, f"Stale file handle: {said}" if said else None)
+    return fail(errno.EINVAL, answer.path, f"Invalid argument: GitHub says {said[:200]}")
+
+
+async def github_query(
+    rest: Rest,
+    config: GitHubAPIConfig,
+    path: Path,
+    text: str,
+    values: Sequence[str],
+    limit: int | None,
+    write: bool,
+) -> AsyncIterator[bytes]:
+    """`GET /address?x=y`, over all pages, or another method with a JSON body; `{owner}` and `{repo}` are filled in."""
+    import json
+
+    found = _REQUEST.fullmatch(text.strip())
+    if found is None:
+        raise fail(errno.EINVAL, path, "a query is `GET /address?x=y`, or another method with -w and a JSON body")
+    method, address = found[1], found[2].replace("{owner}", config.owner).replace("{repo}", config.repo)
+    if method == "GET":
+        if values:
+            raise fail(errno.EINVAL, path, "a GET has no body: put what you ask for into the address")
+        pages = linked(rest, address, path=path, pick=any_entries, patient=True)
+        async with closing(json_lines(first_of(pages, limit))) as lines:
+            async for block in lines:
+                yield block
+        return
+    if not write:
+        raise fail(errno.EROFS, path, f"a {method} changes the service; that takes -w")
+    if not config.writable:
+        raise fail(errno.EROFS, path, f"this mount is read-only: set writable=True in {type(config).__name__}")
+    try:
+        body = json.loads(values[0]) if values else None
+    except ValueError as error:
+        raise fail(errno.EINVAL, path, f"the body is not JSON: {error}") from None
+    answer = await patiently(lambda: rest.send(method, address, path=path, json_body=body))
+    if answer.body:
+        yield json.dumps(answer.json(), ensure_ascii=False).encode() + b"\n"

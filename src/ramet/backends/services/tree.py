@@ -1,0 +1,565 @@
+"""`Service`: a file tree made from a table of nodes, the base of every service.
+
+Rules that this file keeps:
+- The listing of a collection carries the stats of its entries: no request per entry.
+- The id in a name decides, not the title: `42__Old title` is still issue 42.
+- What was listed is remembered for `ttl` seconds, at most `MOST_ITEMS` entries in all, and forgotten after a change.
+- An edit is checked against what the reader saw: if the service has changed it since, the edit is ESTALE.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import re
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from ramet.backends.file_names import as_name
+from ramet.backends.services.config import ServiceConfig
+from ramet.backends.services.rest import patiently
+from ramet.core.errors import fail
+from ramet.core.paths import ROOT, Path, encode
+from ramet.core.resource import Cap, Data, Description, How, Letter, Resource
+from ramet.core.stat import Attrs, Kind, Stat
+from ramet.core.streams import closing
+
+MOST_ITEMS: Final = 50_000
+"""Entries of collections that one mount remembers."""
+LARGEST_EDIT: Final = 16 << 20
+"""Bytes of a document or an attachment that is sent to a service."""
+TITLE: Final = 80
+"""Bytes of a title that a name carries."""
+
+
+NOT_HERE: Final = "Operation not permitted"
+
+
+class Item(NamedTuple):
+    """An entry of a collection: its id, its name, and what the service said about it."""
+
+    key: str
+    name: str
+    data: Any
+    stat: Stat
+
+
+class Place(NamedTuple):
+    """A path, and the items that its variable segments stand for, outermost first."""
+
+    path: Path
+    items: tuple[Item, ...] = ()
+
+    @property
+    def data(self) -> Any:
+        """What the service said about the innermost item."""
+        return self.items[-1].data
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A file made from what is known already: its size and version are known without a request."""
+
+    at: str
+    render: Callable[[Place], bytes]
+    edit: Callable[[Place, bytes, bytes], Awaitable[None]] | None = None
+    """Send what differs between the content that the reader saw and the new one."""
+    fresh: Callable[[Place], Awaitable[Place]] | None = None
+    """Ask the service for the item as it is now, before an edit."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A file whose content is asked for when it is read."""
+
+    at: str
+    read: Callable[[Place], AsyncIterator[bytes]]
+    stat: Callable[[Place], Stat] | None = None
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A directory of items. A `*` in the path of another node stands for one of them."""
+
+    at: str
+    items: Callable[[Place], AsyncIterator[Item]]
+    item: Callable[[Place, str], Awaitable[Item]]
+    """The item with this key; ENOENT if there is none."""
+    key: Callable[[str], str | None]
+    """The key in a name; None for a name that no item can have."""
+    remove: Callable[[Place], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """A directory or item that takes messages: `post PATH`."""
+
+    at: str
+    send: Callable[[Place, Letter], Awaitable[str]]
+
+
+@dataclass(frozen=True)
+class Subtree:
+    """A directory whose tree is a resource of its own."""
+
+    at: str
+    resource: Resource
+
+
+Node = Rendered | Asked | Collection | Inbox | Subtree
+
+
+@dataclass
+class _Point:
+    """A segment of the table of nodes."""
+
+    names: dict[str, _Point] = field(default_factory=dict)
+    item: _Point | None = None
+    collection: Collection | None = None
+    file: Rendered | Asked | None = None
+    inbox: Inbox | None = None
+    subtree: Subtree | None = None
+
+    def add(self, node: Node) -> None:
+        at = self
+        for segment in node.at.strip("/").split("/") if node.at != "/" else ():
+            if segment == "*":
+                at.item = at.item or _Point()
+                at = at.item
+            else:
+                at = at.names.setdefault(segment, _Point())
+        match node:
+            case Collection():
+                at.collection = node
+                at.item = at.item or _Point()
+            case Inbox():
+                at.inbox = node
+            case Subtree():
+                at.subtree = node
+            case _:
+                at.file = node
+
+
+class _Found(NamedTuple):
+    point: _Point
+    place: Place
+    trail: str
+    """The path with keys in place of names, under which listings are remembered."""
+    stat: Stat | None = None
+    """The stat of the item that the path ends at."""
+    inner: Path | None = None
+    """The path inside a subtree."""
+
+    @property
+    def is_file(self) -> bool:
+        return self.point.file is not None
+
+
+@dataclass
+class _Listing:
+    items: dict[str, Item] = field(default_factory=dict)
+    until: float = 0.0
+    whole: bool = False
+
+
+class Service:
+    """A resource over a table of nodes; a subclass gives `nodes` and the functions that they name."""
+
+    config: ServiceConfig
+
+    def __init__(self, config: ServiceConfig, nodes: Sequence[Node]) -> None:
+        self.config = config
+        self._top = _Point()
+        for node in nodes:
+            self._top.add(node)
+        self._listings: OrderedDict[str, _Listing] = OrderedDict()
+        self._count = 0
+        self._shown: OrderedDict[str, bytes] = OrderedDict()
+        """What readers saw last of each editable file."""
+
+    @property
+    def caps(self) -> Cap:
+        if not self.config.writable:
+            return Cap.READ
+        return Cap.WRITE | Cap.APPEND | Cap.CREATE | Cap.RENAME | Cap.PRECONDITIONS | Cap.ON_CLOSE
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.config!r})"
+
+    def describe(self) -> Description:
+        return self.config.describe()
+
+    # ---------------------------------------------------------------------------------------------- finding
+
+    async def _find(self, path: Path) -> _Found:
+        point, trail, stat = self._top, "", None
+        items: tuple[Item, ...] = ()
+        here = ROOT
+        for number, name in enumerate(path.parts):
+            if point.subtree is not None:
+                inner = Path("/" + "/".join(path.parts[number:]))
+                return _Found(point, Place(path, items), trail, None, inner)
+            if point.file is not None or (stat is not None and stat.kind is not Kind.DIR):
+                raise fail(errno.ENOTDIR, path)
+            below = point.names.get(name)
+            if below is None:
+                if point.collection is None or point.item is None:
+                    raise fail(errno.ENOENT, path)
+                item = await self._item(point.collection, Place(here, items), trail, name, path)
+                items, stat, below = (*items, item), item.stat, point.item
+                trail = f"{trail}/{item.key}"
+            else:
+                trail, stat = f"{trail}/{name}", None
+            point, here = below, here / name
+        return _Found(point, Place(path, items), trail, stat, ROOT if point.subtree is not None else None)
+
+    async def _item(self, collection: Collection, place: Place, trail: str, name: str, path: Path) -> Item:
+        key = collection.key(name)
+        if key is None:
+            raise fail(errno.ENOENT, path)
+        listing = self._fresh(trail)
+        known = listing.items.get(key) if listing is not None else None
+        if known is not None:
+            return known
+        item = await collection.item(place._replace(path=path), key)
+        if listing is None:
+            listing = self._listings[trail] = _Listing(until=self._until())
+        self._note(listing, item)
+        return item
+
+    def _until(self) -> float:
+        return time.monotonic() + self.config.ttl
+
+    def _fresh(self, trail: str) -> _Listing | None:
+        listing = self._listings.get(trail)
+        if listing is None:
+            return None
+        if listing.until < time.monotonic():
+            self._drop(trail)
+            return None
+        self._listings.move_to_end(trail)
+        return listing
+
+    def _note(self, listing: _Listing, item: Item) -> None:
+        self._count += item.key not in listing.items
+        listing.items[item.key] = item
+        while self._count > MOST_ITEMS:
+            self._drop(next(iter(self._listings)))
+
+    def _drop(self, trail: str) -> None:
+        self._count -= len(self._listings.pop(trail).items)
+
+    def forget(self, path: Path = ROOT) -> None:
+        """Ask the service anew; cheap where it answers conditional requests."""
+        self._listings.clear()
+        self._count = 0
+
+    # ---------------------------------------------------------------------------------------------- looking
+
+    async def stat(self, path: Path) -> Stat:
+        found = await self._find(path)
+        if found.inner is not None and found.point.subtree is not None:
+            return await found.point.subtree.resource.stat(found.inner)
+        return self._stat(found)
+
+    def _stat(self, found: _Found) -> Stat:
+        if found.stat is not None:
+            return found.stat
+        if isinstance(found.point.file, Rendered):
+            content = found.point.file.render(found.place)
+            return self._about(found)._replace(size=len(content), version=digest(content))
+        if isinstance(found.point.file, Asked):
+            if found.point.file.stat is not None:
+                return found.point.file.stat(found.place)
+            return self._about(found)
+        return Stat(Kind.DIR, ttl=self.config.ttl)
+
+    def _about(self, found: _Found) -> Stat:
+        """A file of an item: as old as that, and trusted for as long."""
+        if not found.place.items:
+            return Stat(Kind.FILE, ttl=self.config.ttl)
+        above = found.place.items[-1].stat
+        return Stat(Kind.FILE, None, above.mtime_ns, None, above.ttl)
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        found = await self._find(path)
+        if found.inner is not None and found.point.subtree is not None:
+            async with closing(found.point.subtree.resource.scan(found.inner)) as entries:
+                async for entry in entries:
+                    yield entry
+            return
+        if self._stat(found).kind is not Kind.DIR:
+            raise fail(errno.ENOTDIR, path)
+        for name, point in found.point.names.items():
+            below = _Found(point, found.place._replace(path=path / name), f"{found.trail}/{name}")
+            yield name, await point.subtree.resource.stat(ROOT) if point.subtree is not None else self._stat(below)
+        if found.point.collection is not None:
+            async with closing(self._listed(found.point.collection, found)) as items:
+                async for item in items:
+                    yield item.name, item.stat
+
+    async def _listed(self, collection: Collection, found: _Found) -> AsyncIterator[Item]:
+        known = self._fresh(found.trail)
+        if known is not None and known.whole:
+            for item in tuple(known.items.values()):
+                yield item
+            return
+        listing = _Listing(until=self._until())
+        if known is not None:
+            self._drop(found.trail)
+        self._listings[found.trail] = listing
+        seen: set[str] = set()
+        async with closing(collection.items(found.place)) as items:
+            async for item in items:
+                if item.key in seen:
+                    continue  # entries shift between pages while they are read
+                seen.add(item.key)
+                # A listing that was dropped meanwhile, since it is too large or something changed, is not remembered.
+                if self._listings.get(found.trail) is listing:
+                    self._note(listing, item)
+                yield item
+        listing.whole = True
+
+    # ---------------------------------------------------------------------------------------------- reading
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        """The whole content; a layer cuts ranges out of it."""
+        found = await self._find(path)
+        if found.inner is not None and found.point.subtree is not None:
+            blocks = found.point.subtree.resource.read(found.inner)
+        elif isinstance(found.point.file, Rendered):
+            content = found.point.file.render(found.place)
+            if found.point.file.edit is not None:
+                self._show(found.trail, content)
+            yield content
+            return
+        elif found.point.file is not None:
+            blocks = found.point.file.read(found.place)
+        else:
+            raise fail(errno.EISDIR, path)
+        async with closing(blocks) as stream:
+            async for block in stream:
+                yield block
+
+    def _show(self, trail: str, content: bytes) -> None:
+        self._shown.pop(trail, None)
+        self._shown[trail] = content
+        while len(self._shown) > 1024:
+            self._shown.popitem(last=False)
+
+    # --------------------------------------------------------------------------------------------- changing
+
+    def _check_writable(self, path: Path) -> None:
+        if not self.config.writable:
+            words = f"Read-only file system: set writable=True in {type(self.config).__name__}"
+            raise fail(errno.EROFS, path, words)
+
+    async def _subtree(self, path: Path) -> tuple[Subtree, Path] | None:
+        try:
+            found = await self._find(path)
+        except FileNotFoundError:
+            return None
+        return None if found.point.subtree is None or found.inner is None else (found.point.subtree, found.inner)
+
+    async def write(
+        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
+    ) -> Stat:
+        self._check_writable(path)
+        try:
+            found = await self._find(path)
+        except FileNotFoundError:
+            raise fail(errno.EPERM, path, f"{NOT_HERE}: only the service makes files here; see README.md") from None
+        if found.inner is not None and found.point.subtree is not None:
+            return await found.point.subtree.resource.write(found.inner, data, how, at=at, if_version=if_version)
+        if how is How.CREATE or how is How.LINK:
+            raise fail(errno.EEXIST, path)
+        node = found.point.file
+        if node is None:
+            raise fail(errno.EISDIR, path)
+        if not isinstance(node, Rendered) or node.edit is None:
+            hint = "to say something, use post" if self._takes_posts(found, path) else "see README.md"
+            raise fail(errno.EROFS, path, f"Read-only file system: {hint}")
+        await self._edit(node, found, await bounded(data, path), how, if_version)
+        self.forget(path)
+        return await self.stat(path)
+
+    def _takes_posts(self, found: _Found, path: Path) -> bool:
+        point = self._top
+        for name in path.parts[:-1]:
+            point = point.names.get(name) or point.item or _Point()
+            if point.inbox is not None:
+                return True
+        return found.point.inbox is not None
+
+    async def _edit(self, node: Rendered, found: _Found, data: bytes, how: How, if_version: str | None) -> None:
+        assert node.edit is not None
+        place = found.place if node.fresh is None else await node.fresh(found.place)
+        current = node.render(place)
+        seen = self._shown.get(found.trail, current)
+        if (if_version is not None and digest(current) != if_version) or (if_version is None and seen != current):
+            self._shown.pop(found.trail, None)
+            self.forget(found.place.path)
+            words = "Stale file handle: the service has changed it since you read it; read it again"
+            raise fail(errno.ESTALE, found.place.path, words)
+        await node.edit(place, current, current + data if how is How.APPEND else data)
+        self._shown.pop(found.trail, None)
+
+    async def mkdir(self, path: Path) -> None:
+        self._check_writable(path)
+        inside = await self._subtree(path)
+        if inside is None:
+            raise fail(errno.EPERM, path, f"{NOT_HERE}: only the service makes directories here")
+        await inside[0].resource.mkdir(inside[1])
+
+    async def remove(self, path: Path) -> None:
+        self._check_writable(path)
+        found = await self._find(path)
+        if found.point.subtree is not None and found.inner not in (None, ROOT):
+            assert found.inner is not None
+            await found.point.subtree.resource.remove(found.inner)
+            return
+        above = await self._find(path.parent)
+        if found.stat is None or above.point.collection is None or above.point.collection.remove is None:
+            raise fail(errno.EPERM, path, f"{NOT_HERE}: the service has no removal for this; see README.md")
+        await above.point.collection.remove(found.place)
+        self.forget(path)
+
+    async def rename(self, src: Path, dst: Path) -> None:
+        self._check_writable(src)
+        one, other = await self._subtree(src), await self._subtree(dst)
+        if one is None or other is None or one[0] is not other[0] or ROOT in (one[1], other[1]):
+            if one is None and other is None:
+                await self._find(src)
+                raise fail(errno.EPERM, src, f"{NOT_HERE}: the service names its things itself")
+            raise fail(errno.EXDEV, src)
+        await one[0].resource.rename(one[1], other[1])
+
+    async def copy(self, src: Path, dst: Path) -> None:
+        self._check_writable(dst)
+        raise fail(errno.ENOTSUP, dst)
+
+    async def setattr(self, path: Path, attrs: Attrs) -> None:
+        self._check_writable(path)
+        inside = await self._subtree(path)
+        if inside is None:
+            raise fail(errno.ENOTSUP, path)
+        await inside[0].resource.setattr(inside[1], attrs)
+
+    # ---------------------------------------------------------------------------------------------- posting
+
+    async def post(self, letter: Letter) -> str:
+        """Send a message to the inbox at `letter.place`, once."""
+        path = letter.place or ROOT
+        self._check_writable(path)
+        found = await self._find(path)
+        inbox = found.point.inbox
+        if inbox is None and (found.is_file or (found.stat is not None and found.stat.kind is Kind.FILE)):
+            found = await self._find(path.parent)
+            inbox = found.point.inbox
+        if inbox is None:
+            raise fail(errno.ENOTSUP, path, "nothing can be posted here; see README.md")
+        for name, content in letter.attachments:
+            if len(content) > LARGEST_EDIT:
+                raise fail(errno.EFBIG, path, f"{name} is larger than {LARGEST_EDIT >> 20} MiB; nothing was posted")
+        send, place = inbox.send, found.place
+        try:
+            return await patiently(lambda: send(place, letter))
+        finally:
+            self.forget(path)
+
+    async def close(self) -> None:
+        self.forget()
+
+
+# ------------------------------------------------------------------------------------------------ for the tables
+
+
+def digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+async def bounded(data: Data, path: Path) -> bytes:
+    """The whole of what is written; EFBIG before anything is sent."""
+    if isinstance(data, bytes):
+        found = data
+    else:
+        parts: list[bytes] = []
+        size = 0
+        async with closing(data) as blocks:
+            async for block in blocks:
+                size += len(block)
+                if size > LARGEST_EDIT:
+                    break
+                parts.append(block)
+        found = b"".join(parts) if size <= LARGEST_EDIT else bytes(LARGEST_EDIT + 1)
+    if len(found) > LARGEST_EDIT:
+        words = f"File too large: at most {LARGEST_EDIT >> 20} MiB can be sent; nothing was changed"
+        raise fail(errno.EFBIG, path, words)
+    return found
+
+
+def title_name(title: str) -> str:
+    """A title as the part of a name: escaped, and cut at a character to `TITLE` bytes."""
+    cut = encode(title.strip())[:TITLE]
+    return as_name(cut.decode("utf-8", "ignore").strip() or "untitled")
+
+
+def key_first(name: str) -> str | None:
+    """The number that a name begins with: `42__Login fails`, or `42`."""
+    found = re.fullmatch(r"(\d{1,18})(?:__.*)?", name, re.DOTALL)
+    return found[1] if found is not None else None
+
+
+def key_last(pattern: str) -> Callable[[str], str | None]:
+    """Find the key at the end of a name: `general__C024`, or `C024`."""
+    compiled = re.compile(rf"(?:.*__)?({pattern})", re.DOTALL)
+
+    def find(name: str) -> str | None:
+        found = compiled.fullmatch(name)
+        return found[1] if found is not None else None
+
+    return find
+
+
+def time_ns(text: str | None) -> int | None:
+    """An ISO 8601 time in nanoseconds."""
+    if not text:
+        return None
+    try:
+        return round(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()) * 1_000_000_000
+    except ValueError:
+        return None
+
+
+def fixed(text: str) -> Callable[[Place], bytes]:
+    """The content of a file that is always the same."""
+    return lambda place: text.encode()
+
+
+def pretty_json(place: Place) -> bytes:
+    """The innermost item as the service gave it."""
+    import json
+
+    return encode(json.dumps(place.data, indent=2, ensure_ascii=False)) + b"\n"
+
+
+async def json_lines(entries: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+    """Entries as lines of JSON, in blocks; the first entries at once."""
+    import json
+
+    lines: list[bytes] = []
+    size = 0
+    async with closing(entries) as stream:
+        async for entry in stream:
+            text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
+            lines.append(text.encode("utf-8", "replace") + b"\n")
+            size += len(lines[-1])
+            if size >= 64 * 1024:
+                yield b"".join(lines)
+                lines, size = [], 0
+    if lines:
+        yield b"".join(lines)
