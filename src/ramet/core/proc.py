@@ -85,6 +85,8 @@ class Services:
     """The names of the commands that need no file."""
     workspace: object = None
     """The identity of the workspace; file locks are per workspace."""
+    programs: Programs | None = None
+    """Programs beyond the table."""
     signal_group: Callable[[int], bool] | None = None
     """Signal all that this command started, for `timeout`; False when no trap handles the signal."""
 
@@ -222,3 +224,15 @@ class Proc:
 
 
 Exec = Callable[[Proc], Awaitable[int]]
+
+
+class Programs(Protocol):
+    """Programs beyond the command table that a shell may run."""
+
+    def has(self, path: str) -> bool:
+        """Whether an absolute path names such a program."""
+        ...
+
+    def command(self, path: str) -> Exec:
+        """Return the program at a path, which may also be a file of the tree, as a command."""
+        ...

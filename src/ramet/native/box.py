@@ -75,6 +75,7 @@ class Box:
         self._helper: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._life = -1
+        self.owner = layout.owner
         self.pid = 0
         """The first process of the box, as the host counts."""
         self._seccomp = build_filter()

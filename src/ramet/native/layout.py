@@ -8,10 +8,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import shutil
 import stat as modes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,6 +48,23 @@ class Owner:
     def foreign(self) -> bool:
         """Whether files must be handed over: Ramet runs as root, its box never does."""
         return self.uid != os.geteuid()
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@contextmanager
+def file_owner(owner: Owner) -> Iterator[None]:
+    """Create files and pipes as the box's user, in this thread: the box could not open those of root."""
+    if not owner.foreign:
+        yield
+        return
+    gid, uid = _libc.setfsgid(owner.gid), _libc.setfsuid(owner.uid)
+    try:
+        yield
+    finally:
+        _libc.setfsuid(uid)
+        _libc.setfsgid(gid)
 
 
 def box_owner() -> Owner:

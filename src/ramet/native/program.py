@@ -21,6 +21,7 @@ from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
 from ramet.core.streams import Null, Reader, Writer
 from ramet.native.box import Box, Request, Started
+from ramet.native.layout import file_owner
 
 BLOCK: Final = 256 * 1024
 KILL_SECONDS: Final = 3.0
@@ -92,8 +93,9 @@ async def run_program(box: Box, daemons: Daemons, path: str, proc: Proc, env: Ma
     inputs, outputs, fds = _streams(proc)
     ends: dict[int, tuple[int, int]] = {}
     try:
-        for number in fds:
-            ends[number] = os.pipe2(os.O_CLOEXEC)
+        with file_owner(box.owner):
+            for number in fds:
+                ends[number] = os.pipe2(os.O_CLOEXEC)
     except OSError:
         _close_all(ends)
         raise

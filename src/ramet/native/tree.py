@@ -6,11 +6,10 @@ creates belongs to the user of the box.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine, Iterator
+from typing import Any
 
 from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.ram import RAMResource
@@ -18,20 +17,7 @@ from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat
-from ramet.native.layout import SYSTEM_NAMES, Owner, TreePlace
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-@contextmanager
-def file_owner(owner: Owner) -> Iterator[None]:
-    """Create files as this user in this thread: the kernel refuses owners that the box does not know."""
-    gid, uid = _libc.setfsgid(owner.gid), _libc.setfsuid(owner.uid)
-    try:
-        yield
-    finally:
-        _libc.setfsuid(uid)
-        _libc.setfsgid(gid)
+from ramet.native.layout import SYSTEM_NAMES, Owner, TreePlace, file_owner
 
 
 class TreeResource(DiskResource):
@@ -71,7 +57,7 @@ class TreeResource(DiskResource):
                 row = [entry for entry in row if entry[0] not in self._hidden]
             yield [entry for entry in row if entry[1].kind is not Kind.DEVICE]
 
-    async def as_memory(self) -> RAMResource:
+    def as_memory(self) -> RAMResource:
         """Return a copy in memory, for snapshots and copies."""
         ram = RAMResource()
         todo = [ROOT]
@@ -83,21 +69,30 @@ class TreeResource(DiskResource):
                 for name, stat in row:
                     path = folder / name
                     if stat.kind is Kind.DIR:
-                        await ram.mkdir(path)
+                        now(ram.mkdir(path))
                         directories.append((path, stat))
                         todo.append(path)
                     elif stat.kind is Kind.LINK:
-                        await ram.write(path, os.fsencode(stat.target or ""), How.LINK)
+                        now(ram.write(path, os.fsencode(stat.target or ""), How.LINK))
                     elif stat.kind is Kind.FILE:
                         known = first.setdefault(stat.inode, path) if (stat.nlink or 1) > 1 else path
                         if known != path:
-                            await ram.link(known, path)
+                            now(ram.link(known, path))
                             continue
-                        await ram.write(path, self.read_now(path))
-                        await ram.setattr(path, Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns))
+                        now(ram.write(path, self.read_now(path)))
+                        now(ram.setattr(path, Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns)))
         for path, stat in reversed(directories):
-            await ram.setattr(path, Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns))
+            now(ram.setattr(path, Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns)))
         return ram
+
+
+def now(work: Coroutine[Any, Any, object]) -> None:
+    """Finish an operation on memory, which never suspends."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("an operation on memory has suspended")
 
 
 def materialize(ram: RAMResource, target: str, owner: Owner) -> None:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.text.width import WIDEST
 from ramet.workspace.execution import Channels
 from ramet.workspace.history import HEAD_BYTES, MetaValue
+from ramet.workspace.programs import REAL_BASH
 from ramet.workspace.recorder import CURRENT, OpenRecord
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session
@@ -48,6 +50,7 @@ class Call:
     env: Mapping[str, str]
     limits: Limits
     cancel: asyncio.Event | None
+    native: bool | None
     meta: Mapping[str, MetaValue] = field(default_factory=dict)
 
 
@@ -95,6 +98,7 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
                 outcome.exit_code = 1
             else:
                 with _call_environment(session, call):
+                    session.shell.programs = None if call.native is False else ws.programs
                     await _with_cancel(_run(call, channels, outcome), call.cancel)
                 await _flush_open_files(ws, channels, outcome)
         except (asyncio.CancelledError, Cancelled):
@@ -107,6 +111,8 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
             raise
         finally:
             session.running = None
+            if ws.programs is not None:
+                await ws.programs.record_changes(ws.recorder)
             USAGE.reset(counting)
             CURRENT.reset(current)
             if options is not None and options != session.state.options:
@@ -178,7 +184,7 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
         async with asyncio.timeout(limits.wall_time):
             outcome.exit_code = await session.shell.run(
                 session.state,
-                call.command,
+                f"(exec -a bash {REAL_BASH} -c {shlex.quote(call.command)})" if call.native else call.command,
                 stdin=call.stdin,
                 stdout=channels.stdout,
                 stderr=channels.stderr,

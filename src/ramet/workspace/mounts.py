@@ -12,6 +12,7 @@ from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Resource
 from ramet.layers.retry import Patience
+from ramet.native.tree import TreeResource
 
 
 class MountMode(enum.Enum):
@@ -46,7 +47,13 @@ class Mount:
     @property
     def directory(self) -> str | None:
         """The host directory behind this mount, if it is one."""
-        return self.resource.root if isinstance(self.resource, DiskResource) else None
+        disk = isinstance(self.resource, DiskResource) and not isinstance(self.resource, TreeResource)
+        return self.resource.root if disk else None  # type: ignore[attr-defined]
+
+    @property
+    def tree(self) -> TreeResource | None:
+        """The kernel tree behind this mount, if native programs share it."""
+        return self.resource if isinstance(self.resource, TreeResource) else None
 
     def __repr__(self) -> str:
         return f"Mount({str(self.prefix)!r}, {self.resource!r}, {self.mode.value})"

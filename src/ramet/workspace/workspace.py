@@ -27,6 +27,7 @@ from ramet.layers.memory_cache import MemoryCache
 from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
 from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
+from ramet.native.options import Native, as_native
 from ramet.shell.interp.main.shell import Shell
 from ramet.shell.interp.process.jobs import Pids
 from ramet.shell.interp.state.special_variables import PATH
@@ -39,6 +40,7 @@ from ramet.workspace.history import History, MetaValue, ObserverResource
 from ramet.workspace.ledger import Ledger, Look, look_at, look_at_node
 from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mounts, parse_prefix
 from ramet.workspace.policy import Policy, Request
+from ramet.workspace.programs import OFF, USUAL, NativePrograms
 from ramet.workspace.recorder import OpenRecord, Recorder, check_meta
 from ramet.workspace.registry import CommandRegistry, UserCommand
 from ramet.workspace.secrets import Secrets
@@ -95,8 +97,12 @@ class Workspace:
         policy: Policy | Mapping[str, Any] | None = None,
         limits: Limits | None = None,
         settings: Settings | None = None,
+        native: Native | bool | None = None,
     ) -> None:
         self.settings = settings or Settings()
+        self.native = as_native(native)
+        self.programs: NativePrograms | None = None
+        """The box of native programs; None when they are off."""
         if limits is not None:
             self.settings = Settings(**{**self.settings.__dict__, "limits": limits})
         self.policy = Policy.from_dict(policy) if isinstance(policy, Mapping) else policy
@@ -115,6 +121,9 @@ class Workspace:
         self._observer = ObserverResource(self.history)
         self._pids = Pids()  # shared by all sessions: `/tmp/name.$$` is unique
         given = {mount.prefix: mount for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user)}
+        if self.native is not None:
+            self.programs = NativePrograms(self.native)
+            given = self.programs.adopt_mounts(given, self._tree_writers())
         self._mounts.update(given)
         programs = dict.fromkeys(self._free(BIN), ProgramsResource(self.commands))
         own: dict[Path, Resource] = {DEV: DevResource(), OBSERVER: self._observer, **programs}
@@ -124,6 +133,10 @@ class Workspace:
         self._vfs.watch, self.recorder.mount_of = self.recorder, self._vfs.mount_of
         self.sessions = SessionManager(self._make_session)
         self._observer.known.add(DEFAULT_SESSION_ID)
+
+    def _tree_writers(self) -> dict[str, Callable[[str], object]]:
+        """Hook for subclasses: functions that write the content of a mount to a directory, by prefix."""
+        return {}
 
     def __repr__(self) -> str:
         mounts = ", ".join(f"{m.prefix} ({type(m.resource).__name__}, {m.mode.value})" for m in self.mounts())
@@ -226,6 +239,8 @@ class Workspace:
             else None,
             workspace=self,
             pids=self._pids,
+            programs=self.programs,
+            explain=_Explanation() if self.programs is None else None,
         )
         user = settings.user
         given = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "PATH": PATH, **self._env}
@@ -297,11 +312,14 @@ class Workspace:
 
         `cwd` and `env` apply to this call only. `timeout` ends it with exit code 124 and the output so far; cancelling
         the awaiting task, or setting `cancel`, stops it and raises. `provision=True` runs nothing and returns the cost
-        in `result.estimate`. `native=True` requires real processes. `meta` is kept with the record of the call: tokens,
-        money, the turn of an agent.
+        in `result.estimate`. `native=True` runs the text by the real bash of the box, `native=False` runs no native
+        program. `meta` is kept with the record of the call: tokens, money, the turn of an agent.
         """
-        if native:
-            raise RametError("unsupported", "no native runtime is available", "leave native out, or pass native=False")
+        if native and self.programs is None:
+            raise RametError(
+                "native_unavailable", "cannot run native programs: they are off in this workspace",
+                "Make it with Workspace(native=True), or open it with --native.",
+            )  # fmt: skip
         check_arguments(command, stdin, env, timeout)
         bounds = limits or self.settings.limits
         if timeout is not None:
@@ -315,6 +333,7 @@ class Workspace:
             env=dict(env or {}),
             limits=bounds,
             cancel=cancel,
+            native=native,
             meta=check_meta(meta),
         )
         if provision:
@@ -433,9 +452,24 @@ class Workspace:
             await session.end()
         await self._vfs.close()
         await self.cached_files.close()
+        if self.programs is not None:
+            self.programs.close()
 
 
 # --------------------------------------------------------------------------------------------------- helpers
+
+
+class _Explanation:
+    """Say once per session why a usual program is not there."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def __call__(self, name: str) -> str:
+        if self._said or name not in USUAL:
+            return ""
+        self._said = True
+        return OFF
 
 
 def _with_scratch(mounts: dict[Path, Mount], user: User) -> list[Mount]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ramet.backends.local.disk import DiskResource, copy_content
 from ramet.core.errors import RametError
 from ramet.core.resource import Forkable, Resource
+from ramet.native.tree import TreeResource
 from ramet.shell.interp.state.serialize import copy
 from ramet.workspace.descriptors import dump_descriptors
 from ramet.workspace.mounts import Mount, MountForm, in_order
@@ -74,7 +75,7 @@ def copy_workspace(ws: Workspace) -> Workspace:
         )
         for mount in in_order(ws._mounts)
     }
-    twin = type(ws)(mounts, secrets=ws.secrets.env(), policy=ws.policy, settings=ws.settings)
+    twin = type(ws)(mounts, secrets=ws.secrets.env(), policy=ws.policy, settings=ws.settings, native=ws.native)
     adopt_kernel(twin, ws)
     return twin
 
@@ -98,6 +99,8 @@ def copy_resource(resource: Resource) -> Resource:
     """Return an independent copy of a local resource, or the same remote resource."""
     if isinstance(resource, Forkable):
         return resource.fork()
+    if isinstance(resource, TreeResource):
+        return resource.as_memory()
     if isinstance(resource, DiskResource):
         return _copy_disk(resource)
     return resource

@@ -18,6 +18,7 @@ from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.core.resource import Described, Dumpable, How, Layer, Resource
 from ramet.core.stat import Attrs, Kind
 from ramet.layers.overlay import Overlay
+from ramet.native.tree import TreeResource
 from ramet.workspace.snapshot.archive import Blob
 
 Plain = dict[str, Any]
@@ -36,6 +37,8 @@ def save_resource(resource: Resource, missing: Missing) -> Plain:
         return state
     if isinstance(bare, RAMResource):
         return _save_ram(bare)
+    if isinstance(bare, TreeResource):
+        return _save_ram(bare.as_memory())
     if isinstance(bare, DiskResource):
         return _save_disk(bare, missing)
     return {"type": "custom", "needs_override": True, "redacted_fields": [], "config": {"class": type(bare).__name__}}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, flag
 from ramet.core.paths import encode
-from ramet.core.proc import Proc
+from ramet.core.proc import Proc, Programs
 
 
 def known_commands(proc: Proc) -> Container[str]:
@@ -19,6 +19,14 @@ def known_commands(proc: Proc) -> Container[str]:
     return MODULES if listed is None else listed
 
 
+async def _is_native(proc: Proc, programs: Programs, name: str) -> bool:
+    """Whether a path leads to a program of the host, perhaps by links of the tree."""
+    try:
+        return programs.has(name) or programs.has(str(await proc.fs.resolve(proc.path(name), missing_ok=True)))
+    except OSError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class WhichOptions:
     all: bool = flag("-a", help="print all matching pathnames of each argument")
@@ -27,7 +35,7 @@ class WhichOptions:
 
 async def which(proc: Proc, o: WhichOptions, operands: list[str]) -> int:
     """Find commands along PATH: files of the tree, or /bin and /usr/bin for built-in commands."""
-    known = known_commands(proc)
+    known, programs = known_commands(proc), proc.services.programs
     status = 0 if operands else 1
     for word in operands:
         found: list[str] = []
@@ -41,6 +49,7 @@ async def which(proc: Proc, o: WhichOptions, operands: list[str]) -> int:
             for directory in proc.env.get("PATH", "").split(":"):
                 stat = await lookup(proc, proc.path(f"{directory or '.'}/{word}"), follow=True)
                 runs = stat is not None and stat.is_file and (stat.mode or 0) & 0o111
+                runs = runs or (programs is not None and await _is_native(proc, programs, f"{directory or '.'}/{word}"))
                 if runs or (word in known and directory in ("/bin", "/usr/bin")):
                     found.append(f"{directory or '.'}/{word}")
         if not found:

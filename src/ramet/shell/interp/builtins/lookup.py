@@ -94,13 +94,14 @@ async def _everywhere(sh: ShellState, name: str) -> list[str]:
 async def _file(sh: ShellState, name: str) -> str | None:
     """The program behind a name, by PATH or as a path."""
     if "/" in name:
-        from ramet.shell.interp.run.external import BIN, in_table
+        from ramet.shell.interp.run.external import BIN, in_table, is_native
 
         try:
             stat = await sh.shell.fs.stat(sh.shell.fs.named(name, sh.cwd), follow=True)
         except OSError:
             base = name[name.rfind("/") + 1 :]
-            return name if name[: name.rfind("/")] in BIN and in_table(sh, base) else None
+            runs = name[: name.rfind("/")] in BIN and in_table(sh, base)
+            return name if runs or await is_native(sh, name) else None
         return name if stat.is_file and (stat.mode is None or stat.mode & 0o111) else None
     if name in sh.hashed:
         return _hit(sh, name)

@@ -24,7 +24,7 @@ from ramet.core import paths
 from ramet.core.fs import FileSystem
 from ramet.core.limits import DEFAULT_LIMITS, Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path
-from ramet.core.proc import Exec, Services, User
+from ramet.core.proc import Exec, Programs, Services, User
 from ramet.core.streams import IteratorReader, Null, Reader, Writer
 from ramet.shell.expand import glob as globbing
 from ramet.shell.expand.arith.parser import ArithFailure
@@ -104,6 +104,8 @@ class Shell:
         name: str = "bash",
         workspace: object = None,
         pids: Pids | None = None,
+        programs: Programs | None = None,
+        explain: Callable[[str], str] | None = None,
     ) -> None:
         self.fs, self.commands, self.now, self.limits = fs, commands, now, limits
         self.user = user or User()
@@ -117,6 +119,10 @@ class Shell:
         self.forks = 0
         """Running shells that are not processes: subshells, pipeline stages, programs started by programs."""
         self.pids = pids or Pids()
+        self.programs = programs
+        """Programs that are not in the table; None for none."""
+        self.explain = explain
+        """Return a line to print after `command not found`; empty for none."""
         self.started = now()
         self.turn = 0.0
         """When a caller that runs short scripts in a row has to yield the event loop."""
@@ -170,7 +176,7 @@ class Shell:
 
     def services_for(self, sh: ShellState, signal_group: Callable[[int], bool] | None = None) -> Services:
         """What commands of this shell get from it."""
-        return Services(ProcessTable(sh), self.commands, self.workspace, signal_group)
+        return Services(ProcessTable(sh), self.commands, self.workspace, self.programs, signal_group)
 
     # ------------------------------------------------------------------------------------------------- running
 

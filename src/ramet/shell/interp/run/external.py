@@ -80,7 +80,10 @@ async def _not_found(sh: ShellState, argv: list[str]) -> int:
         result: Any = call_function(sh, handler, ["command_not_found_handle", *argv])
         return int(result if type(result) is int else await result)
     name = quote.ansi(argv[0]) if quote.unprintable(argv[0]) else argv[0]
-    return sh.error(f"{name}: command not found", 127)
+    status = sh.error(f"{name}: command not found", 127)
+    if sh.shell.explain is not None and (line := sh.shell.explain(name)):
+        sh.err(line)
+    return status
 
 
 async def search(sh: ShellState, name: str) -> str | None:
@@ -118,6 +121,8 @@ async def search_path(sh: ShellState, name: str, path: str, executable: bool = F
         folder = directory.rstrip("/") or ("/" if directory else ".")
         if table and folder in BIN:
             return f"\0{folder}/{name}"
+        if sh.shell.programs is not None and await is_native(sh, f"{folder}/{name}"):
+            return f"{folder}/{name}"
         try:
             place = fs.named(f"{folder}/{name}", sh.cwd)
             if fs.lacks(place):
@@ -131,6 +136,26 @@ async def search_path(sh: ShellState, name: str, path: str, executable: bool = F
                 return found
             unusable = unusable or found
     return unusable if executable else None
+
+
+async def is_native(sh: ShellState, name: str) -> bool:
+    """Whether a path leads to a program of the host, perhaps by links of the tree, and to no command of the table."""
+    programs = sh.shell.programs
+    if programs is None:
+        return False
+    if not programs.has(name):
+        try:
+            name = str(await sh.shell.fs.resolve(sh.shell.fs.named(name, sh.cwd), missing_ok=True))
+        except OSError:
+            return False
+    head, _, base = name.rpartition("/")
+    return programs.has(name) and not (head in BIN and in_table(sh, base))
+
+
+async def _native(sh: ShellState, label: str, argv: list[str]) -> int:
+    """Run a program of the box, by the path that leads to it."""
+    assert sh.shell.programs is not None
+    return await run_exec(sh, sh.shell.programs.command(label if "/" in label else f"./{label}"), argv)
 
 
 async def _by_path(sh: ShellState, argv: list[str], name: str) -> int:
@@ -164,6 +189,8 @@ async def runnable(sh: ShellState, name: str) -> Path | None:
                 return None
             if head.rpartition("/")[0] in BIN and in_table(sh, head.rpartition("/")[2]):
                 raise fail(errno.ENOTDIR, name) from None
+            if await is_native(sh, name):
+                return path
         raise
     if stat.is_dir:
         raise fail(errno.EISDIR, name)
@@ -176,6 +203,8 @@ async def runnable(sh: ShellState, name: str) -> Path | None:
 
 async def _script_file(sh: ShellState, path: Path, label: str, argv: list[str], depth: int = 0) -> int:
     """Run a file of the tree: the command that it stands for, by its `#!` line, else as a shell script."""
+    if await is_native(sh, label):
+        return await _native(sh, label, argv)
     try:
         data = await sh.shell.read_file(path)
     except OSError as error:
@@ -183,6 +212,8 @@ async def _script_file(sh: ShellState, path: Path, label: str, argv: list[str], 
     if data.startswith(PROGRAM) and in_table(sh, stands_for := paths.decode(data[len(PROGRAM) :].strip())):
         return await _table(sh, stands_for, argv)
     program, argument = _interpreter(data)
+    if sh.shell.programs is not None and _is_foreign(sh, data, program, argument):
+        return await _native(sh, label, argv)
     if program:
         return await _interpreted(sh, label, program, argument, [label, *argv[1:]], depth)
     if b"\0" in data[:80]:
@@ -197,6 +228,16 @@ def _interpreter(data: bytes) -> tuple[str, str]:
     first = data[2 : data.find(b"\n") if b"\n" in data else len(data)]
     program, _, argument = paths.decode(first.replace(b"\t", b" ")).strip(" ").partition(" ")
     return program, argument.strip(" ")
+
+
+def _is_foreign(sh: ShellState, data: bytes, program: str, argument: str) -> bool:
+    """Whether only a real machine can run a file: machine code, or a script of a language that is not ours."""
+    if not program:
+        return b"\0" in data[:80]
+    words = [program[program.rfind("/") + 1 :], *argument.removeprefix("-S").split()]
+    if words[0] == "env" and len(words) > 1:
+        del words[0]
+    return words[0] not in SHELLS and words[0] not in sh.shell.commands
 
 
 async def lacks_interpreter(sh: ShellState, path: Path) -> bool:

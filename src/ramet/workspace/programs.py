@@ -1,0 +1,128 @@
+"""`NativePrograms`: bind the box of real programs to a workspace: its mounts, its shells, its record.
+
+- Mounts in memory become kernel trees that in-process commands and native programs share.
+- Host directories are bound at their prefix; other mounts stay in process, and the first program says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from ramet.core.errors import reason
+from ramet.core.paths import Path, encode, parse
+from ramet.core.proc import Exec, Proc
+from ramet.native.options import Native
+from ramet.native.program import cannot_execute
+from ramet.native.runtime import Runtime
+from ramet.native.tree import TreeResource
+from ramet.workspace.mounts import Mount, MountMode
+from ramet.workspace.recorder import Recorder
+
+REAL_BASH: Final = "/usr/./bin/bash"
+"""The host's bash: `/usr/bin/bash` is the shell of the workspace."""
+USUAL: Final = frozenset((
+    "bun", "cargo", "cc", "clang", "cmake", "deno", "docker", "g++", "gcc", "gdb", "gh", "git", "go", "gradle",
+    "java", "javac", "ld", "make", "mvn", "mypy", "ninja", "node", "npm", "npx", "perl", "php", "pip", "pip3",
+    "pnpm", "poetry", "psql", "pytest", "python", "python3", "ruby", "ruff", "rustc", "strace", "swift", "tox",
+    "tsc", "uv", "uvx", "yarn",
+))  # fmt: skip
+"""Programs whose absence is explained: other unknown words are typing errors."""
+OFF: Final = (
+    "ramet: real programs are off in this workspace. Open it with --native, or Workspace(native=True), "
+    "to run python3, git and others.\n"
+)
+
+
+class NativePrograms:
+    """What a shell asks for programs that are not commands of the table."""
+
+    def __init__(self, options: Native) -> None:
+        self._runtime = Runtime(options)
+        self._unseen: list[str] = []
+        """Mounts that programs do not see."""
+        self._seen_runs = 0
+        self._stale = False
+        """Whether calls without a program may have changed the trees since the last look."""
+        self.trees: Mapping[str, TreeResource] = {}
+
+    def adopt_mounts(
+        self, mounts: Mapping[Path, Mount], fill: Mapping[str, Callable[[str], object]] | None = None
+    ) -> dict[Path, Mount]:
+        """Move mounts in memory to kernel trees; `fill` writes the content of a prefix instead of its resource."""
+        runtime, found = self._runtime, dict(mounts)
+        try:
+            for prefix, mount in sorted(mounts.items()):
+                if mount.memory is not None:
+                    writer = (fill or {}).get(str(prefix))
+                    if writer is not None:
+                        runtime.add_tree(str(prefix), writer)
+                    else:
+                        runtime.add_memory(str(prefix), mount.memory)
+                elif mount.directory is not None:
+                    writable = mount.mode is MountMode.WRITE
+                    runtime.add_directory(str(prefix), mount.directory, writable=writable)
+                else:
+                    self._unseen.append(f"{prefix} ({type(mount.resource).__name__})")
+            self.trees = runtime.open()
+        except BaseException:
+            runtime.close()
+            raise
+        for text, tree in self.trees.items():
+            found[parse(text)] = replace(mounts[parse(text)], resource=tree)
+        return found
+
+    # ------------------------------------------------------------------------------------- for the shell
+
+    def has(self, path: str) -> bool:
+        """Whether a path names a program of the host that the box sees."""
+        return self._runtime.has(path)
+
+    def command(self, path: str) -> Exec:
+        """Return a program of the box as a command; `path` is how the box finds it."""
+
+        async def run(proc: Proc) -> int:
+            if self._unseen:
+                shown, self._unseen = ", ".join(self._unseen), []
+                proc.stderr.write(f"ramet: native programs do not see these mounts: {shown}\n".encode())
+            if self._stale:
+                self._stale = False
+                await asyncio.to_thread(self._runtime.changes)
+            try:
+                return await self._runtime.run(path, proc)
+            except OSError as error:
+                proc.stderr.write(encode(f"bash: {path}: {reason(error)}\n"))
+                return cannot_execute(error)
+
+        return run
+
+    # ------------------------------------------------------------------------------------- for the workspace
+
+    async def record_changes(self, recorder: Recorder) -> None:
+        """Add what programs changed since the last call to the open record."""
+        runtime = self._runtime
+        if runtime.used == self._seen_runs:
+            self._stale = True
+            return
+        self._seen_runs = runtime.used
+        known = recorder.current()
+        for path, verb, size in await asyncio.to_thread(runtime.changes):
+            place = parse(path)
+            if verb == "remove":
+                if known is None or str(place) not in known.removed:
+                    recorder.removed(place)
+            elif verb == "write" and (known is None or str(place) not in known.written):
+                recorder.wrote(place, recorder.before(place), size)
+
+    @property
+    def layout_root(self) -> str:
+        return self._runtime.layout.root
+
+    def end(self) -> None:
+        """End all programs; the trees stay on the disk for recovery."""
+        self._runtime.end()
+
+    def close(self) -> None:
+        self._runtime.close()

@@ -1,0 +1,56 @@
+"""Native workspaces for tests; skipped, with the reason, where the machine cannot build a box."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import pytest
+
+from ramet.native.ingredients import ingredients
+from ramet.native.options import Native, NativeLimits
+from ramet.workspace.result import IOResult
+from ramet.workspace.workspace import Workspace
+
+LIMITS = NativeLimits(memory_bytes=1 << 30, processes=256, file_bytes=256 << 20)
+NATIVE = Native(LIMITS)
+Run = Callable[[str], IOResult]
+SECONDS = 60
+"""Bound of one command: the machine may be busy."""
+
+
+@cache
+def missing() -> str:
+    return "; ".join(f"{one.name}: {one.detail}" for one in ingredients() if one.required and not one.ok)
+
+
+@pytest.fixture
+def native() -> Native:
+    if missing():
+        pytest.skip(f"no native programs here: {missing()}")
+    return NATIVE
+
+
+@pytest.fixture
+def run(native: Native) -> Iterator[Run]:
+    """Run commands in one native workspace."""
+    with asyncio.Runner() as runner:
+        ws = Workspace(native=native)
+
+        async def execute(text: str) -> IOResult:
+            return await ws.execute(text, timeout=SECONDS)
+
+        try:
+            yield lambda text: runner.run(execute(text))
+        finally:
+            runner.run(ws.close())
+
+
+def need(*programs: str) -> None:
+    """Skip where the host does not have a program."""
+    for name in programs:
+        if not os.path.exists(f"/usr/bin/{name}") or shutil.which(name, path="/usr/bin") is None:
+            pytest.skip(f"{name} is not in /usr/bin")
