@@ -49,7 +49,7 @@ def test_exec_with_a_file(folder: Path) -> None:
     assert ramet(folder, "exec", command, WHO="you", RAMET_CONFIG="ramet.yaml").endswith("you tok-12345\nkept\nkept\n")
     assert "not here" in ramet(folder, "exec", "other", "rm /x", "--config=ramet.yaml", status=126)
     assert json.loads(ramet(folder, "ls", "--store", "store"))[0]["workspace"] == "other"
-    assert "there is no command" in ramet(folder, "exec", "lonely", status=2)
+    assert "missing argument COMMAND" in ramet(folder, "exec", "lonely", status=2)
 
 
 def test_exec_without_a_name_leaves_nothing(folder: Path) -> None:
@@ -91,7 +91,7 @@ def test_what_is_wrong_is_told(folder: Path) -> None:
 def test_what_init_writes_is_sound(folder: Path) -> None:
     assert ramet(folder, "config", "init", "new.yaml", "--name", "fresh") == "new.yaml\n"
     assert "no problem" in ramet(folder, "config", "check", "new.yaml")
-    assert "exists already" in ramet(folder, "config", "init", "new.yaml", status=4)
+    assert "file exists" in ramet(folder, "config", "init", "new.yaml", status=4)
     assert json.loads(ramet(folder, "config", "schema"))["title"] == "A Ramet workspace"
     assert Path(ramet(folder, "config", "schema", "--path").strip()).is_file()
 

@@ -51,7 +51,7 @@ def test_the_life_of_a_key(tmp_path: Path) -> None:
     nobody("keys", "new", str(second))
     secret = base64.b64encode(bytes(32)).decode()
     refusal = ramet.refused("keys", "rotate", "--to", secret)
-    assert "names no place" in refusal and secret not in refusal, "a key on the command line is not taken"
+    assert "does not name a key" in refusal and secret not in refusal, "a key on the command line is not taken"
     assert "keyrings written" in ramet("keys", "rotate", "--to", f"file:{second}")
     assert "wrapped by local-" in ramet.refused("ls")
     ramet = Terminal(home, second.read_text().strip())

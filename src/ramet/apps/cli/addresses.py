@@ -17,7 +17,7 @@ def address(text: str) -> Address:
 
 
 def split_name(text: str) -> tuple[str, str | None]:
-    """`NAME` or `NAME@REV`; a path would be too much here."""
+    """Split `NAME` or `NAME@REV`; refuse a path."""
     found = address(text)
     if found.path is not None:
         raise RametError("invalid_argument", f"{text!r} names a path", "write NAME or NAME@REVISION")
@@ -25,18 +25,16 @@ def split_name(text: str) -> tuple[str, str | None]:
 
 
 def file_of(text: str) -> tuple[str, str | None, str]:
-    """`NAME[@REV]:/path`."""
+    """Split `NAME[@REV]:/path`."""
     found = address(text)
     if found.path is None:
-        raise RametError("invalid_argument", f"{text!r} names no file", "write NAME@REVISION:/path")
+        raise RametError("invalid_argument", f"{text!r} does not name a file", "write NAME@REVISION:/path")
     return found.name, found.revision, found.path
 
 
 def name_only(text: str) -> str:
-    """`NAME`, for what changes a workspace."""
+    """Return `NAME`, for verbs that change a workspace; refuse a revision."""
     name, revision = split_name(text)
     if revision is not None:
-        raise RametError(
-            "invalid_argument", f"{text!r} names a revision, which does not change", "write NAME, or fork it"
-        )
+        raise RametError("invalid_argument", f"cannot change {text!r}: it is a past revision", "write NAME, or fork it")
     return name

@@ -1,7 +1,7 @@
-"""Shell completion for bash, zsh and fish: the scripts, and the answers to them.
+"""Shell completion for bash, zsh and fish: the scripts, and the candidates they ask for.
 
-A script runs `ramet` with `_RAMET_COMPLETE=SHELL` and `_RAMET_LINE`, the line up to the cursor. It prints the words
-that may stand there, in the form that the shell wants; where it knows none, the shell completes files.
+A script runs `ramet` with `_RAMET_COMPLETE=SHELL` and `_RAMET_LINE`, the line up to the cursor. `ramet` prints the
+candidates in the shell's own format. If there are none, the shell completes file names.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ PLACES: Final = {
     "zsh": ".zfunc/_ramet",
     "fish": ".config/fish/completions/ramet.fish",
 }
-"""Where the scripts go, below the home directory."""
+"""Paths of the scripts, relative to the home directory."""
 STARTUP: Final = {
     "bash": (".bashrc", "source '{place}'"),
     "zsh": (".zshrc", "fpath+=~/.zfunc; autoload -Uz compinit; compinit"),
 }
-"""What a shell has to read when it starts; fish finds its script by itself."""
+"""Startup file of each shell and the line it needs; fish finds its script by itself."""
 
 Candidate = tuple[str, str]
-"""A word, and what it means."""
+"""A word and its description."""
 
 
 def run_option(words: list[str]) -> int:
@@ -64,7 +64,7 @@ def run_option(words: list[str]) -> int:
     option, _, value = words[0].partition("=")
     shell = value or (words[1] if len(words) > 1 else current_shell())
     if shell not in SCRIPTS:
-        complain(f"there is no completion for {shell or 'this shell'}", f"write ramet {option} bash, zsh or fish",
+        complain(f"no completion for {shell or 'this shell'}", f"write ramet {option} bash, zsh or fish",
                  as_json=False)  # fmt: skip
         return 1
     if option == "--show-completion":
@@ -76,7 +76,7 @@ def run_option(words: list[str]) -> int:
 
 
 def install(shell: str) -> Path:
-    """Write the script, and see to it that the shell reads it; where it is."""
+    """Write the script, make the shell load it, and return its path."""
     place = Path.home() / PLACES[shell]
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(SCRIPTS[shell])
@@ -90,7 +90,7 @@ def install(shell: str) -> Path:
 
 
 def current_shell() -> str:
-    """The shell that started this process, directly or not; the login shell where that cannot be seen."""
+    """Find the shell among the parent processes; fall back to the login shell."""
     process = os.getppid()
     while process > 1:
         try:
@@ -105,10 +105,10 @@ def current_shell() -> str:
 
 
 def answer(shell: str, line: str) -> int:
-    """Print what may stand at the end of a line; the status is 1 when that is nothing that is known."""
+    """Print the candidates for the end of a line; the status is 1 if there are none."""
     found = candidates(line)
     if shell == "zsh":
-        rows = "\n".join(f'"{_escaped(word)}"' + (f':"{_escaped(text)}"' if text else "") for word, text in found)
+        rows = "\n".join(f'"{_escape(word)}"' + (f':"{_escape(text)}"' if text else "") for word, text in found)
         print(f"_arguments '*: :(({rows}))'" if found else "_files")
         return 0
     for word, text in found:
@@ -117,7 +117,7 @@ def answer(shell: str, line: str) -> int:
 
 
 def candidates(line: str) -> list[Candidate]:
-    """The words that may stand at the end of a line."""
+    """List the words that can complete the end of a line."""
     words = _words(line)[1:]
     prefix = words.pop() if words and not line[-1].isspace() else ""
     invocation = split(words)
@@ -126,26 +126,26 @@ def candidates(line: str) -> list[Candidate]:
         words = words[1:]
     if not words:
         if prefix.startswith("-"):
-            return _beginning([(name, "") for name in (*BEFORE, *COMPLETION, "--help", "--version")], prefix)
-        return _beginning([(verb.name, verb.summary) for verbs in VERBS.values() for verb in verbs], prefix)
+            return _with_prefix([(name, "") for name in (*BEFORE, *COMPLETION, "--help", "--version")], prefix)
+        return _with_prefix([(verb.name, verb.summary) for verbs in VERBS.values() for verb in verbs], prefix)
     verb = find(words[0])
     if verb is None:
         return []
     words, path = words[1:], "ramet"
     if verb.verbs:
         if not words:
-            return _beginning([(one.name, one.summary) for one in verb.verbs], prefix)
+            return _with_prefix([(one.name, one.summary) for one in verb.verbs], prefix)
         path = f"ramet {verb.name}"
         verb = next((one for one in verb.verbs if one.name == words[0]), None)
         words = words[1:]
     try:
         store = invocation.before().get("store") or os.environ.get("RAMET_HOME") or HOME
-        return [] if verb is None else _behind(verb, path, words, prefix, store)
+        return [] if verb is None else _after_verb(verb, path, words, prefix, store)
     except (UsageError, RametError):
         return []
 
 
-def _behind(verb: Verb, path: str, words: list[str], prefix: str, store: str) -> list[Candidate]:
+def _after_verb(verb: Verb, path: str, words: list[str], prefix: str, store: str) -> list[Candidate]:
     command = verb.command(path)
     options, places = split_options(command, words)
     if prefix.startswith("-") and "--" not in words:
@@ -155,7 +155,7 @@ def _behind(verb: Verb, path: str, words: list[str], prefix: str, store: str) ->
             if one.many or one.name not in options
             for name in (*one.flags, *one.negative)
         ]
-        return _beginning([*rows, ("--help", "Show this help.")], prefix)
+        return _with_prefix([*rows, ("--help", "Show this help.")], prefix)
     arguments = command.arguments
     if not arguments or (len(places) >= len(arguments) and not arguments[-1].many):
         return []
@@ -163,26 +163,26 @@ def _behind(verb: Verb, path: str, words: list[str], prefix: str, store: str) ->
     return [] if complete is None else [(name, "") for name in complete(prefix, options.get("store") or store)]
 
 
-def _beginning(rows: list[Candidate], prefix: str) -> list[Candidate]:
+def _with_prefix(rows: list[Candidate], prefix: str) -> list[Candidate]:
     return [row for row in rows if row[0].startswith(prefix)]
 
 
 def _words(line: str) -> list[str]:
-    """The words of a line that may end inside of quotes."""
+    """Split a line into words; the last quote may still be open."""
     import shlex
 
     lexer = shlex.shlex(line, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     words: list[str] = []
     try:
-        words.extend(lexer)  # keeps what it had before an error
+        words.extend(lexer)  # keeps the words before an error
     except ValueError:
         words.append(lexer.token)
     return words
 
 
-def _escaped(text: str) -> str:
-    """For zsh, which evaluates what is printed."""
+def _escape(text: str) -> str:
+    """Escape text for zsh, which evaluates the output."""
     for letter, spelled in (('"', '""'), ("'", "''"), ("$", "\\$"), ("`", "\\`"), (":", "\\\\:")):
         text = text.replace(letter, spelled)
     return text

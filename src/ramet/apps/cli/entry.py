@@ -1,10 +1,10 @@
-"""The `ramet` process: fast start and exit around `main`, which any program may call.
+"""Entry point of the `ramet` process: fast start and fast exit around `main`.
 
-Rules that this file keeps:
-- While what a verb needs is imported, nobody looks for garbage: there is none, and what is imported stays. From the
-  moment in which the verb works, it is looked for as ever.
-- The process ends without taking itself apart, when nothing is left to do: everything that was promised is durable
-  when a verb returns, what was registered for the end is done, the streams are flushed and no other thread runs.
+Rules:
+- Garbage collection is off while a verb's modules are imported, because imports leave no garbage. It is on again when
+  the verb starts.
+- The process exits without interpreter teardown once the verb's data is durable, exit handlers have run, streams are
+  flushed and no other thread runs.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import sys
 
 
 def entry() -> None:
-    """The entry point of the `ramet` command."""
+    """Run the `ramet` command and exit."""
     gc.disable()
-    _have_streams()
+    _replace_closed_streams()
     from ramet.apps.cli.main import main
 
     try:
@@ -27,21 +27,21 @@ def entry() -> None:
         code = 0 if end.code is None else end.code
         if not isinstance(code, int):
             raise
-    except OSError as error:  # help and versions cannot be printed either where nobody reads, or a disk is full
+    except OSError as error:  # printing help or the version also fails on a closed pipe or a full disk
         from ramet.apps.cli.errors import unwritable
 
         code = unwritable(error)
-    _leave(code)
+    _exit_now(code)
 
 
 def resume_gc() -> None:
-    """What is needed has been imported: garbage is looked for again, but not among that."""
+    """Turn garbage collection on again, without the modules imported so far."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
 
 
-def _leave(code: object) -> None:
+def _exit_now(code: object) -> None:
     threading = sys.modules.get("threading")
     if not isinstance(code, int) or (threading is not None and threading.active_count() > 1):
         sys.exit(code)  # type: ignore[arg-type]
@@ -56,12 +56,12 @@ def _leave(code: object) -> None:
 
         sys.exit(unwritable(error))
     except ValueError:
-        sys.exit(code)  # somebody has closed them
+        sys.exit(code)  # the streams are closed
     os._exit(code & 0xFF)
 
 
-def _have_streams() -> None:
-    """Who started the process may have closed its streams: nothing is read then, and writing is an error."""
+def _replace_closed_streams() -> None:
+    """Replace standard streams that the parent process closed: reads are empty, writes fail."""
     if sys.stdin is None:
         _open_null(0, os.O_RDONLY)
         sys.stdin = open(0, closefd=False)

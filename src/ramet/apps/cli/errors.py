@@ -22,12 +22,12 @@ STATUS: Final = {
 REMEDIES: Final = {
     "unauthenticated": "set $RAMET_TOKEN to the token of the server: where it runs, STORE/server-token has it",
 }
-"""What to do on a command line, where a server tells what to send."""
+"""Remediations for a command line, in place of a server's, which describe headers."""
 
 
 @contextmanager
 def report_errors(as_json: bool = False) -> Iterator[None]:
-    """Errors as people want them: one line of cause, one line of what to do."""
+    """Print errors as a line with the cause and a line with the remedy, then exit."""
     try:
         yield
     except RametError as error:
@@ -37,47 +37,47 @@ def report_errors(as_json: bool = False) -> Iterator[None]:
             print(json.dumps({"error": error.as_dict()}, default=str))
         else:
             cause = [line for line in error.cause.splitlines() if line.strip()] or [""]
-            print("ramet: " + "\n".join(cause), file=sys.stderr)  # whole: a list of places begins its lines with them
+            print("ramet: " + "\n".join(cause), file=sys.stderr)  # may be a list of errors
             remedy = REMEDIES.get(error.code, error.remediation)
-            for line in filter(None, (_meant(error), remedy)):
+            for line in filter(None, (_did_you_mean(error), remedy)):
                 print(f"       {line}", file=sys.stderr)
         sys.exit(STATUS.get(error.code, 1))
     except BrokenPipeError:
-        _nobody_reads()
+        _exit_on_closed_pipe()
     except (OSError, ValueError) as error:
-        _tell(error, as_json)
+        _print_error(error, as_json)
         sys.exit(3 if isinstance(error, FileNotFoundError) else 1)
     except KeyboardInterrupt:
         print("ramet: interrupted", file=sys.stderr)
         sys.exit(130)
-    except Exception as error:  # the edge: what nobody foresaw is told in a line, too, and whole to who asks for it
+    except Exception as error:  # the outermost frame: print a bug as one line, and its traceback with RAMET_DEBUG=1
         if "RAMET_DEBUG" in os.environ:
             raise
         if type(error).__module__.startswith("obstore"):
-            _tell(_from_afar(error), as_json)
+            _print_error(_bucket_error(error), as_json)
             sys.exit(1)
         told = str(error).strip().partition("\n")[0] or type(error).__name__
         print(f"ramet: {told}", file=sys.stderr)
-        print("       this was not foreseen; RAMET_DEBUG=1 shows where it comes from", file=sys.stderr)
+        print("       this is a bug; set RAMET_DEBUG=1 for the traceback", file=sys.stderr)
         sys.exit(1)
     finally:
         while _ends:
             _ends.pop()()
 
 
-def _from_afar(error: Exception) -> OSError:
-    """What the object store that the store is in says."""
+def _bucket_error(error: Exception) -> OSError:
+    """Translate an error of the bucket that holds the store."""
     from ramet.backends.objects.errors import translated
     from ramet.core.paths import ROOT
 
     if "recognise URL" in str(error):
-        return OSError(errno.EINVAL, "that is not the address of a store: write a directory, or s3://BUCKET/PREFIX")
+        return OSError(errno.EINVAL, "not the address of a store: write a directory, or s3://BUCKET/PREFIX")
     found = translated(error, ROOT, "the store's bucket")
     return OSError(found.errno, found.strerror)
 
 
-def _tell(error: OSError | ValueError, as_json: bool) -> None:
-    """What the system or a reader of files says, as one says it: the place first, then what is wrong with it."""
+def _print_error(error: OSError | ValueError, as_json: bool) -> None:
+    """Print an error of the system or of a parser: the location first, then the reason."""
     told = str(error)
     if isinstance(error, OSError) and error.strerror:
         place = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
@@ -92,7 +92,7 @@ def _tell(error: OSError | ValueError, as_json: bool) -> None:
 
 
 def complain(cause: str, remedy: str, *, as_json: bool) -> None:
-    """What is wrong with a command line."""
+    """Print a usage error."""
     if as_json:
         import json
 
@@ -106,7 +106,7 @@ _ends: list[Callable[[], None]] = []
 
 
 def at_end(act: Callable[[], None]) -> None:
-    """What to do when the verb has ended, and its errors are told."""
+    """Call `act` when the verb has ended and its errors are printed."""
     _ends.append(act)
 
 
@@ -114,11 +114,11 @@ _names: list[Callable[[], list[str]]] = []
 
 
 def suggest(names: Callable[[], list[str]]) -> None:
-    """How to find the names that exist, for who mistypes one."""
+    """Set the function that lists existing names, for a hint after a mistyped one."""
     _names[:] = [names]
 
 
-def _meant(error: RametError) -> str:
+def _did_you_mean(error: RametError) -> str:
     found = re.search(r"no workspace '([^']+)'", error.cause) if error.code == "workspace_not_found" else None
     if found is None or not _names:
         return ""
@@ -131,14 +131,14 @@ def _meant(error: RametError) -> str:
     return f"did you mean {' or '.join(near)}?" if near else ""
 
 
-def _nobody_reads() -> None:
-    """As a program ends that SIGPIPE kills, without Python's complaint about the stream."""
+def _exit_on_closed_pipe() -> None:
+    """Exit as SIGPIPE would, without Python's message about the closed stream."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(141)
 
 
 def unwritable(error: OSError) -> int:
-    """The status of a process whose output cannot be written; why is said where that still can be."""
+    """Print why the output cannot be written, if stderr still works; return the exit status."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if isinstance(error, BrokenPipeError):
         return 141

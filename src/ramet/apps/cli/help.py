@@ -11,7 +11,7 @@ from ramet.apps.cli.parameters import Command, Parameter
 from ramet.apps.cli.verb_table import SHOWN, VERBS, Verb
 
 COLUMN: Final = 26
-"""Where explanations begin at the latest."""
+"""Widest column of names; explanations start after it."""
 
 EXAMPLES: Final = """\
   ramet create demo
@@ -24,7 +24,7 @@ EXAMPLES: Final = """\
 
 
 def print_help(verb: Verb | None, inner: Verb | None = None) -> None:
-    """Write the help of `ramet`, of a verb, or of a verb inside of it."""
+    """Print the help of `ramet`, of a verb, or of a verb within a group."""
     bold = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     if verb is None:
         sys.stdout.write(help_text(bold, _width(120)))
@@ -37,44 +37,44 @@ def print_help(verb: Verb | None, inner: Verb | None = None) -> None:
 
 
 def help_text(bold: bool, width: int = 100) -> str:
-    """What `ramet --help` prints: the verbs by family, each with its line, and how to begin."""
+    """Return the text of `ramet --help`: the verbs by heading, one line each, and examples."""
     lines = [
         "Usage: ramet VERB [OPTIONS] [ARGUMENTS]", "",
         *textwrap.wrap("Durable workspaces for agents: one file tree, a real shell, every state versioned.", width), "",
-        _strong("First minute", bold), *EXAMPLES.rstrip("\n").split("\n"), "",
+        _bold_text("First minute", bold), *EXAMPLES.rstrip("\n").split("\n"), "",
     ]  # fmt: skip
     for family, verbs in VERBS.items():
-        lines.append(_strong(family, bold))
+        lines.append(_bold_text(family, bold))
         for verb in verbs:
             first, *rest = textwrap.wrap(verb.summary, max(30, width - 16))
             lines += [f"  {verb.name:<12}{first}", *(" " * 14 + line for line in rest)]
         lines.append("")
     lines += textwrap.wrap(
-        "`ramet VERB --help` tells the options of one. The store is at ~/.ramet, or where --store or $RAMET_HOME says; "
-        "`ramet -n NAMESPACE VERB` is about the workspaces of a namespace in it. "
-        "`ramet --install-completion` teaches your shell to complete verbs and options.",
+        "`ramet VERB --help` shows the options of a verb. The store is ~/.ramet; --store or $RAMET_HOME selects one. "
+        "`ramet -n NAMESPACE VERB` works on the workspaces of one namespace. "
+        "`ramet --install-completion` adds completion to your shell.",
         max(40, width),
     )
     return "\n".join(lines) + "\n"
 
 
 def group_help(verb: Verb, width: int, bold: bool) -> str:
-    """What `ramet keys --help` prints."""
+    """Return the text of `ramet keys --help`."""
     path = f"ramet {verb.name}"
     rows = [(one.name, one.command(path).help) for one in verb.verbs]
     lines = _head(path, f"{path} VERB [OPTIONS]", verb.summary, width, bold)
-    return "\n".join([*lines, "", _strong("Verbs", bold), *_rows(rows, width)]) + "\n"
+    return "\n".join([*lines, "", _bold_text("Verbs", bold), *_rows(rows, width)]) + "\n"
 
 
 def command_help(command: Command, width: int, bold: bool) -> str:
-    """What `ramet VERB --help` prints."""
+    """Return the text of `ramet VERB --help`."""
     lines = _head(command.path, command.usage, command.help, width, bold)
     if arguments := command.arguments:
         rows = [(one.label, one.help) for one in arguments]
-        lines += ["", _strong("Arguments", bold), *_rows(rows, width)]
+        lines += ["", _bold_text("Arguments", bold), *_rows(rows, width)]
     if options := command.options:
-        rows = [(one.spelling, _explained(one)) for one in options]
-        lines += ["", _strong("Options", bold), *_rows(rows, width)]
+        rows = [(one.spelling, _explanation(one)) for one in options]
+        lines += ["", _bold_text("Options", bold), *_rows(rows, width)]
     return "\n".join(lines) + "\n"
 
 
@@ -82,11 +82,11 @@ def _head(path: str, usage: str, text: str, width: int, bold: bool) -> list[str]
     lines = [f"Usage: {usage}", "", *textwrap.wrap(text, width)]
     shown = SHOWN.get(path.removeprefix("ramet "), ())
     if shown:
-        lines += ["", _strong("Examples", bold), *(f"  {line}" for line in shown)]
+        lines += ["", _bold_text("Examples", bold), *(f"  {line}" for line in shown)]
     return lines
 
 
-def _explained(option: Parameter) -> str:
+def _explanation(option: Parameter) -> str:
     notes = [] if option.required or option.default in (None, "", False, True) else [f"default: {option.default}"]
     if option.envvar:
         notes.append(f"variable: ${option.envvar}")
@@ -105,7 +105,7 @@ def _rows(rows: list[tuple[str, str]], width: int) -> list[str]:
     return lines
 
 
-def _strong(text: str, bold: bool) -> str:
+def _bold_text(text: str, bold: bool) -> str:
     return f"\033[1m{text}\033[0m" if bold else text
 
 

@@ -1,8 +1,8 @@
 """The `ramet` command: workspaces of a store, from a terminal.
 
 Tables on a terminal, JSON with `--json` or when piped. Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 busy or
-conflict, 124 timeout; `exec` passes the command's own status through. All verbs are in `verb_table.py`; only the verb
-that was asked for is imported, and help for all of them needs none, so that the command answers at once.
+conflict, 124 timeout; `exec` returns the command's own status. `verb_table.py` lists all verbs. Only the requested
+verb is imported, and `ramet --help` imports none, so that the command starts fast.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from ramet.apps.cli.entry import resume_gc
 from ramet.apps.cli.verb_table import Verb, find, near
 
 BEFORE: Final = {"--store": "WHERE", "--namespace": "NAMESPACE", "-n": "NAMESPACE"}
-"""Options that stand before the verb, and how their values are called."""
+"""Options before the verb, and the names of their values."""
 COMPLETION: Final = ("--install-completion", "--show-completion")
 
 
 class Invocation(NamedTuple):
-    """What stands before the verb, and the words from the verb on."""
+    """Options before the verb, and the words from the verb on."""
 
     words: list[str]
     store: str | None = None
     namespace: str | None = None
 
     def before(self, as_json: bool = False) -> dict[str, str]:
-        """Values of parameters that stood before the verb."""
+        """Return the values of options given before the verb."""
         if self.store is None and self.namespace is None:
             return {}
         from ramet.apps.cli.errors import report_errors
@@ -41,12 +41,12 @@ class Invocation(NamedTuple):
 
 
 def main() -> None:
-    """Do what the command line says; ends with `SystemExit`. `entry` is the process around it."""
+    """Run the command line; ends with `SystemExit`. `entry` is the process around it."""
     sys.exit(run(sys.argv[1:]))
 
 
 def run(words: list[str]) -> int:
-    """Do what the words say; the status. Errors of a verb end with `SystemExit`."""
+    """Run a command line and return its status. Errors of a verb raise `SystemExit`."""
     if "_RAMET_COMPLETE" in os.environ:
         from ramet.apps.cli.completion import answer
 
@@ -76,7 +76,7 @@ def run(words: list[str]) -> int:
 
 
 def split(words: list[str]) -> Invocation:
-    """Take the options off that stand before the verb, and `ws`: `ramet ws log x` is `ramet log x`."""
+    """Split off the options before the verb, and `ws`: `ramet ws log x` is `ramet log x`."""
     found: dict[str, str] = {}
     while words and words[0].partition("=")[0] in BEFORE:
         option, equals, value = words[0].partition("=")
@@ -117,7 +117,7 @@ def _call(verb: Verb, words: list[str], before: dict[str, str]) -> int:
 
 
 def _inner(verb: Verb, words: list[str]) -> tuple[Verb, str]:
-    """The verb inside of `keys` or `config`, and the path to it."""
+    """Find the verb within `keys` or `config`, and its path."""
     from ramet.apps.cli.parser import UsageError, more, nearest
 
     name, path = words[0], f"ramet {verb.name}"
@@ -128,17 +128,15 @@ def _inner(verb: Verb, words: list[str]) -> tuple[Verb, str]:
         flag = name.partition("=")[0] if name.startswith("--") else name[:2]
         raise UsageError(f"{verb.name} has no option {flag}", more(path))
     known = [one.name for one in verb.verbs]
-    raise UsageError(f"{verb.name} has no {name!r}", nearest(name, known) or f"there are {', '.join(known)}")
+    raise UsageError(f"{verb.name} has no {name!r}", nearest(name, known) or f"use one of {', '.join(known)}")
 
 
 def _unknown(word: str) -> str:
-    """What is wrong with a line that begins with this word, and what to do."""
+    """Explain why a line cannot begin with this word, and what to write."""
     if word in BEFORE:
         return f"{word} needs a value\n       write ramet {word} {BEFORE[word]} VERB"
     if word.startswith("-"):
-        return (
-            f"there is no option {word} before a verb\n       write ramet VERB {word}; `ramet VERB --help` tells which"
-        )
+        return f"no option {word} before a verb\n       write ramet VERB {word}; see `ramet VERB --help`"
     meant = near(word)
-    hint = f"did you mean {' or '.join(meant)}?" if meant else "`ramet --help` lists them all"
-    return f"there is no verb {word!r}\n       {hint}"
+    hint = f"did you mean {' or '.join(meant)}?" if meant else "see `ramet --help`"
+    return f"no verb {word!r}\n       {hint}"

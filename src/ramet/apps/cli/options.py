@@ -12,13 +12,13 @@ Where = Annotated[
     str,
     Option("--store", envvar="RAMET_HOME", help="Directory or URL of the store, or of a server (http://, unix:)."),
 ]
-AsJson = Annotated[bool, Option("--json", help="Print JSON (also when the output is piped).")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON; the default when output is piped.")]
 Message = Annotated[str, Option("--message", "-m", help="Message of the revision.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 
 
 def known_names(prefix: str, store: str) -> list[str]:
-    """Workspaces whose names begin so, for the shell's completion."""
+    """List the workspaces whose names start with `prefix`, for completion."""
     try:
         names = any_store(store).ls()
     except (OSError, RametError):
@@ -26,8 +26,6 @@ def known_names(prefix: str, store: str) -> list[str]:
     return [name for name in names if name.startswith(prefix)]
 
 
-Name = Annotated[
-    str, Argument(help="Name of a workspace; NAME@REVISION where a revision makes sense.", complete=known_names)
-]
+Name = Annotated[str, Argument(help="Workspace: NAME, or NAME@REVISION for verbs that read.", complete=known_names)]
 
-ConfigFile = Annotated[str | None, Option("--config", envvar="RAMET_CONFIG", help="File that describes the workspace.")]
+ConfigFile = Annotated[str | None, Option("--config", envvar="RAMET_CONFIG", help="Configuration of the workspace.")]

@@ -20,7 +20,7 @@ def show(
     empty: str = "",
     forms: Mapping[str, Callable[[Any], str]] = MappingProxyType({}),
 ) -> None:
-    """Rows as a table for people, as JSON for programs. `empty` is what people read when there is no row."""
+    """Print rows as a table on a terminal, else as JSON. `empty` is the text for no rows on a terminal."""
     if as_json or not sys.stdout.isatty():
         print(json.dumps(rows, indent=None if not as_json else 1, default=str))
         return
@@ -39,12 +39,12 @@ def show(
 
 
 def say(told: dict[str, Any], text: str, as_json: bool) -> None:
-    """What a verb did: a line for people and scripts, an object for programs that ask for one."""
+    """Print the result of a verb: a line of text, or with `--json` an object."""
     print(json.dumps(told, default=str) if as_json else text)
 
 
 def plural(number: int, what: str, many: str = "") -> str:
-    """`1 pack`, `2 packs`."""
+    """Return `1 pack`, `2 packs`."""
     return f"{number} {what if number == 1 else many or what + 's'}"
 
 
@@ -59,14 +59,14 @@ def _cell(value: Any, form: Callable[[Any], str] | None) -> str:
 
 
 def iso_time(seconds: float) -> str:
-    """A time as programs write it: ISO 8601 in UTC."""
+    """Format a time as ISO 8601 in UTC."""
     import datetime
 
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def local_time(text: str) -> str:
-    """Such a time as the clock on the wall shows it."""
+    """Format an ISO 8601 time in the local time zone."""
     import datetime
 
     return datetime.datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
@@ -77,7 +77,7 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "until": local_time,
     "id": lambda text: text[:12],
 }
-"""How columns of these names read on a terminal."""
+"""Formats of columns on a terminal, by name."""
 
 
 def revision_row(revision: Revision) -> dict[str, Any]:

@@ -24,14 +24,14 @@ class Argument:
 
 
 class Option:
-    """An option; without flags it is `--name`, and `--name/--no-name` for a bool that has no flags of its own."""
+    """An option. Without flags it is `--name`, or `--name/--no-name` for a bool."""
 
     def __init__(self, *flags: str, help: str, envvar: str = "", minimum: int | None = None) -> None:
         self.flags, self.help, self.envvar, self.minimum = flags, help, envvar, minimum
 
 
 class Given(frozenset[str]):
-    """Names of the parameters that the command line or the environment set; a verb may ask for it."""
+    """Names of the parameters set on the command line or in the environment; a verb may request it."""
 
 
 class Parameter:
@@ -65,18 +65,18 @@ class Parameter:
 
     @property
     def label(self) -> str:
-        """How messages and usage lines name it."""
+        """Its name in messages and usage lines."""
         return max(self.flags, key=len) if self.flags else self.name.upper()
 
     @property
     def spelling(self) -> str:
-        """`-m, --message MESSAGE`."""
+        """Its flags as in `-m, --message MESSAGE`."""
         names = sorted([*self.flags, *self.negative], key=len)
         return ", ".join(names) + ("" if self.is_switch else f" {names[-1].lstrip('-').replace('-', '_').upper()}")
 
 
 class Command:
-    """A verb that can be called: its path on the command line, its help and its parameters."""
+    """A callable verb: its path on the command line, its help and its parameters."""
 
     def __init__(self, path: str, function: Callable[..., int | None]) -> None:
         code, defaults = function.__code__, function.__defaults__ or ()
@@ -101,7 +101,7 @@ class Command:
 
     @property
     def usage(self) -> str:
-        """`ramet exec NAME [COMMAND] [OPTIONS]`."""
+        """Its usage line, as in `ramet exec NAME [COMMAND] [OPTIONS]`."""
         words = [self.path]
         for one in self.arguments:
             name = one.label + ("..." if one.many else "")

@@ -1,4 +1,4 @@
-"""`Bar`: progress of long work on stderr. Quick work shows nothing, and the bar is erased at the end."""
+"""Progress bar on stderr for long work; quick work shows none, and the bar is erased at the end."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Final, TextIO
 
 AFTER: Final = 0.3
-"""Seconds of work before anybody wants to know how far it is."""
+"""Seconds of work before the bar appears."""
 EVERY: Final = 0.08
 WIDTH: Final = 30
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class Bar:
-    """A Progress that draws one line over and over; as a context it takes the line away at the end."""
+    """A Progress that redraws one line; as a context manager it erases the line at the end."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Bar:
         self._next = now + EVERY
         self._turn += 1
         line = self._line(stage, done, total, now - self._began)
-        import shutil  # only whoever waits needs it
+        import shutil  # imported late: only a long wait needs it
 
         self._put("\r\033[K" + line[: max(20, shutil.get_terminal_size().columns - 1)])
         self._drawn = True
@@ -59,7 +59,7 @@ class Bar:
         except UnicodeEncodeError:
             self._stream.write(text.encode("ascii", "replace").decode())
         except (OSError, ValueError):
-            self._next = float("inf")  # nobody looks any more
+            self._next = float("inf")  # stderr is closed: draw nothing more
 
     def __enter__(self) -> Bar:
         return self
@@ -70,7 +70,7 @@ class Bar:
 
 
 class NoBar:
-    """A bar that nobody sees."""
+    """A progress bar that draws nothing."""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None: ...
 
@@ -85,5 +85,5 @@ def _time(seconds: float) -> str:
 
 
 def progress_bar(quiet: bool = False) -> Bar | NoBar:
-    """Progress for whoever looks: `with watched(quiet) as progress`. Nothing with `-q`, or without a terminal."""
+    """Return a progress bar, as in `with progress_bar(quiet) as progress`; without a terminal it draws nothing."""
     return NoBar() if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb" else Bar()

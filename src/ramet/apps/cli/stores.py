@@ -1,4 +1,4 @@
-"""Open the store of a verb: a directory, a bucket or a server. Imports nothing heavy before that."""
+"""Open the store that `--store` names: a directory, a bucket or a server. Heavy imports happen on opening."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 def local_store(where: str) -> Store:
-    """The store itself; its refs are in PostgreSQL when `RAMET_REFS` says so, and `RAMET_KEY` opens it."""
+    """Open a store directly. `RAMET_REFS` puts its refs in PostgreSQL, `RAMET_KEY` decrypts it."""
     from ramet.workspace.stored.store import Store
 
     if where.startswith(SERVERS):
-        raise RametError(
-            "unsupported", f"{where} is a server, and this needs the store itself", "run it where the store is"
-        )
+        raise RametError("unsupported", f"cannot do this on a server ({where})", "run it where the store is")
     key = "env:RAMET_KEY" if os.environ.get("RAMET_KEY") else None
     store = Store(where, refs=os.environ.get("RAMET_REFS") or None, key=key)
     suggest(store.ls)
@@ -33,12 +31,12 @@ def local_store(where: str) -> Store:
 
 
 def any_store(where: str) -> Store | RemoteStore:
-    """The store, or the one behind the server at `http(s)://...` or `unix:/PATH`: they are used alike."""
+    """Open a store, or connect to a server at `http(s)://...` or `unix:/PATH`; both have the same methods."""
     return remote_store(where) if where.startswith(SERVERS) else local_store(where)
 
 
 def remote_store(where: str) -> RemoteStore:
-    """The store behind a server, until the verb has ended."""
+    """Connect to the store of a server until the verb ends."""
     from ramet.apps.client.client import connect
 
     store = connect(where, token_of(where))
@@ -48,7 +46,7 @@ def remote_store(where: str) -> RemoteStore:
 
 
 def token_of(where: str) -> str | None:
-    """`RAMET_TOKEN`; for a server of this machine, else what `ramet serve` left in its store."""
+    """Return `RAMET_TOKEN`; for a local server, fall back to the token file in its store."""
     token = os.environ.get("RAMET_TOKEN")
     if token or where.startswith("unix:"):
         return token or None
@@ -66,7 +64,7 @@ def token_of(where: str) -> str | None:
 
 
 def config_of(file: str | None) -> Config | None:
-    """What `--config` names."""
+    """Load the file that `--config` names."""
     if file is None:
         return None
     from ramet.workspace.config import load_config
@@ -75,14 +73,14 @@ def config_of(file: str | None) -> Config | None:
 
 
 def store_for(store: str, config: Config) -> str:
-    """The store that was asked for; the file's where nobody asked."""
+    """Return the store from the command line, else the one from the configuration file."""
     return config.store if config.store is not None and store == HOME else store
 
 
 def namespace_of(store: str, namespace: str) -> str:
-    """The store of a namespace, as `AgentRun(namespace=...)` has it."""
+    """Return the address of a namespace's store, as `AgentRun(namespace=...)` does."""
     from ramet.workspace.agent.sandbox import namespace_address
 
     if store.startswith(SERVERS):
-        raise RametError("unsupported", "a server serves one namespace", "ask the server that serves this one")
+        raise RametError("unsupported", "a server serves one namespace", "use the server of that namespace")
     return namespace_address(store, namespace)

@@ -1,4 +1,4 @@
-"""The table of verbs: name, function and one-line summary. A verb is imported when it is used."""
+"""The table of verbs: name, function and one-line summary. A verb is imported on first use."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ PACKAGE: Final = "ramet.apps.cli.verbs"
 
 
 class Verb(NamedTuple):
-    """A verb: its name, `module.function` in `verbs`, how its help begins; or a name that has verbs of its own."""
+    """A verb: its name, `module.function` in `verbs`, and the start of its help; or a group with inner verbs."""
 
     name: str
     function: str
     summary: str
     verbs: tuple[Verb, ...] = ()
     imports_late: bool = False
-    """Whether the function itself calls `entry.loaded`, after imports that it makes only when it runs."""
+    """Whether the function calls `entry.resume_gc` itself, after imports that it makes when it runs."""
 
     def command(self, path: str = "ramet") -> Command:
         """Import the function and read its parameters."""
@@ -26,7 +26,7 @@ class Verb(NamedTuple):
         return Command(f"{path} {self.name}", getattr(import_module(f"{PACKAGE}.{module}"), name))
 
     def help(self) -> str:
-        """The whole help text, as opposed to the summary."""
+        """The full help text; `summary` is its beginning."""
         return self.summary if self.verbs else self.command().help
 
 
@@ -35,14 +35,14 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("create", "workspaces.create", "Create an empty workspace."),
         Verb("ls", "workspaces.list_workspaces", "List the workspaces of the store."),
         Verb("exec", "exec.execute", "Run a command in a workspace and commit what it changed.", imports_late=True),
-        Verb("shell", "shell.shell", "Work in a workspace by hand."),
-        Verb("ui", "ui.ui", "Look at workspaces in a browser"),
-        Verb("fork", "workspaces.fork", "Begin a workspace with a revision of another one; nothing is copied."),
-        Verb("revert", "workspaces.revert", "Make the content of a past revision the newest one, whole or by path."),
-        Verb("merge", "workspaces.merge", "Bring another workspace into this one."),
-        Verb("tag", "workspaces.tag", "Name a revision so that NAME@TAG finds it and it is kept"),
+        Verb("shell", "shell.shell", "Open an interactive shell in a workspace."),
+        Verb("ui", "ui.ui", "Open workspaces in a browser"),
+        Verb("fork", "workspaces.fork", "Create a workspace from a revision of another one; no data is copied."),
+        Verb("revert", "workspaces.revert", "Restore a past revision as a new one, all of it or some paths."),
+        Verb("merge", "workspaces.merge", "Merge another workspace into this one."),
+        Verb("tag", "workspaces.tag", "Tag a revision: NAME@TAG names it, and gc keeps it"),
         Verb("mount", "mounts.mount", "Add a mount to a workspace"),
-        Verb("umount", "mounts.umount", "Take a mount out of a workspace."),
+        Verb("umount", "mounts.umount", "Remove a mount from a workspace."),
         Verb("rm", "workspaces.rm", "Remove a workspace."),
     ),
     "History": (
@@ -53,54 +53,54 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("history", "inspect.history", "Show the commands that ran in a workspace, the newest last."),
         Verb("sessions", "inspect.sessions", "Show the sessions of a workspace."),
         Verb("jobs", "inspect.jobs", "Show the background jobs of a workspace that have ended"),
-        Verb("mounts", "inspect.mounts", "Show what a revision has mounted where."),
+        Verb("mounts", "inspect.mounts", "Show the mounts of a revision."),
         Verb("bisect", "history.bisect", "Find the first revision in which a command fails."),
     ),
     "In and out": (
         Verb("bind", "bind.bind", "Bind a real directory to a workspace while a program runs in it"),
-        Verb("checkout", "transfer.checkout", "Write a revision to a real directory."),
+        Verb("checkout", "transfer.checkout", "Write a revision to a directory on disk."),
         Verb("snapshot", "transfer.snapshot", "Write a workspace to a snapshot tar."),
         Verb("export", "transfer.export", "Write a revision as a snapshot tar (or with --tar a plain one)"),
-        Verb("import", "transfer.import_archive", "Make a revision of a snapshot tar or of any other tar."),
-        Verb("push", "push.push", "Push a revision as one commit of a git branch."),
+        Verb("import", "transfer.import_archive", "Import a snapshot tar, or any other tar, as a revision."),
+        Verb("push", "push.push", "Push a revision to a git branch as one commit."),
     ),
     "For programs": (
         Verb("serve", "serve.serve", "Serve the workspaces of the store over HTTP until interrupted"),
-        Verb("events", "events.events_of", "Print what happens to the workspaces as CloudEvents, or deliver it"),
-        Verb("rendezvous", "serve.rendezvous", "Receive the branches that sandboxes push, over HTTP behind a token."),
+        Verb("events", "events.events_of", "Print the changes of all workspaces as CloudEvents, or deliver them"),
+        Verb("rendezvous", "serve.rendezvous", "Receive branches that sandboxes push, over HTTP with a token."),
         Verb("mcp", "serve.mcp", "Serve a workspace to a model over MCP"),
     ),
     "Care": (
-        Verb("verify", "maintenance.verify", "Read everything in the store, check every digest and reference"),
-        Verb("repair", "maintenance.repair", "Bring back what can be had from other copies and report what is lost."),
-        Verb("gc", "maintenance.gc", "Collect what has expired and what nobody refers to."),
+        Verb("verify", "maintenance.verify", "Check every digest and reference in the store"),
+        Verb("repair", "maintenance.repair", "Restore damaged data from other copies and report what is lost."),
+        Verb("gc", "maintenance.gc", "Delete expired revisions and unreferenced data."),
         Verb("cost", "maintenance.cost", "Show what each workspace costs"),
-        Verb("retention", "maintenance.retention", "Show or say how long revisions are kept"),
-        Verb("hold", "maintenance.hold", "Keep everything of a workspace from being removed until the hold is lifted"),
+        Verb("retention", "maintenance.retention", "Show or set how long revisions are kept"),
+        Verb("hold", "maintenance.hold", "Protect a workspace from removal until you lift the hold"),
         Verb("pin", "maintenance.pin", "Keep a revision from expiring"),
-        Verb("grant", "maintenance.grant", "Let a principal read or write a workspace."),
-        Verb("grants", "maintenance.grants", "Show who may read and who may write a workspace"),
+        Verb("grant", "maintenance.grant", "Allow a principal to read or write a workspace."),
+        Verb("grants", "maintenance.grants", "Show who may read or write a workspace"),
         Verb(
-            "keys", "", "Make, show, rotate and destroy the keys of an encrypted store.",
+            "keys", "", "Create, show, rotate and destroy the keys of an encrypted store.",
             (
-                Verb("new", "keys.new", "Make a key in a new file."),
-                Verb("init", "keys.init", "Begin an encrypted store with the key that RAMET_KEY names"),
+                Verb("new", "keys.new", "Create a key in a new file."),
+                Verb("init", "keys.init", "Create an encrypted store with the key that RAMET_KEY names"),
                 Verb("show", "keys.show_keys", "List the keyrings"),
-                Verb("rotate", "keys.rotate", "Let another key open the store, and the one in RAMET_KEY nothing any"),
+                Verb("rotate", "keys.rotate", "Replace the key in RAMET_KEY with another one"),
                 Verb("shred", "keys.shred", "Remove a workspace and destroy its keys"),
             ),
         ),
         Verb(
-            "config", "", "Check, show and begin files that describe workspaces.",
+            "config", "", "Check, show and create configuration files.",
             (
-                Verb("check", "config.check", "Say everything that is wrong with a file, with line and column."),
-                Verb("show", "config.show_config", "Print what a file says, value by value"),
-                Verb("schema", "config.schema", "Print the JSON schema of such files, for editors."),
-                Verb("init", "config.init", "Write a file to begin with."),
+                Verb("check", "config.check", "List every error of a configuration file, with line and column."),
+                Verb("show", "config.show_config", "Print a configuration file value by value"),
+                Verb("schema", "config.schema", "Print the JSON schema of configuration files, for editors."),
+                Verb("init", "config.init", "Write a starter configuration file."),
             ),
         ),
-        Verb("doctor", "doctor.doctor", "Look whether everything that Ramet needs is here and works."),
-        Verb("demo", "demo.demo", "Show the whole idea in a few seconds, in a temporary directory."),
+        Verb("doctor", "doctor.doctor", "Check that everything Ramet needs is installed and works."),
+        Verb("demo", "demo.demo", "Show what Ramet does in a few seconds, in a temporary directory."),
         Verb("version", "version.version", "Print the version."),
     ),
 }  # fmt: skip
@@ -153,7 +153,7 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "grant": ("ramet grant demo ada readwrite", "ramet grant demo bob --revoke"),
     "doctor": ("ramet doctor --full",),
 }
-"""Lines to learn from: the help of a verb and the reference page show them."""
+"""Examples, shown in a verb's help and on the reference page."""
 
 
 ALSO: Final = {
@@ -165,23 +165,23 @@ ALSO: Final = {
     "cat": "show",
     "unmount": "umount",
 }
-"""Other names that people try."""
+"""Aliases: other names that users try."""
 
 
 def find(name: str) -> Verb | None:
-    """The verb of this name or alias."""
+    """Find a verb by name or alias."""
     name = ALSO.get(name, name)
     return next((verb for verbs in VERBS.values() for verb in verbs if verb.name == name), None)
 
 
 def leaves() -> list[tuple[str, Verb]]:
-    """Every verb that can be called, with the path of the names before it: (`ramet keys`, new)."""
+    """List every callable verb with its path: (`ramet keys`, new)."""
     every = [verb for verbs in VERBS.values() for verb in verbs]
     return [(f"ramet {verb.name}" if verb.verbs else "ramet", one) for verb in every for one in verb.verbs or (verb,)]
 
 
 def near(name: str) -> list[str]:
-    """Verbs that may have been meant: the nearest one, and another only when that is as near."""
+    """List the verbs closest to a mistyped name: the best match, and a second one if it is as close."""
     from difflib import SequenceMatcher
 
     known = [verb.name for verbs in VERBS.values() for verb in verbs]

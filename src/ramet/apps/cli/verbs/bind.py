@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 def bind(
     name: Name,
-    folder: Annotated[str, Argument(help="Directory, empty or not there yet, that becomes the workspace's.")],
+    folder: Annotated[str, Argument(help="Directory to bind; empty or not existing yet.")],
     program: Annotated[
         list[str] | None,
-        Argument(help="What runs in it, behind `--`; your shell when left out."),
+        Argument(help="Program to run in it, after `--`. Default: your shell."),
     ] = None,
     store: Where = HOME,
-    prefix: Annotated[str | None, Option(help="Mount to bind; needed when files lie in several mounts.")] = None,
-    keep: Annotated[bool, Option("--keep", help="What is in the directory stays, and is the next revision.")] = False,
+    prefix: Annotated[str | None, Option(help="Mount to bind; required if there are several mounts with files.")] = None,
+    keep: Annotated[bool, Option("--keep", help="Keep the directory's content and commit it.")] = False,
     message: Message = "",
     quiet: Quiet = False,
 ) -> int:
-    """Bind a real directory to a workspace while a program runs in it, and commit what it leaves there.
-    The program is one of this machine, and nothing holds it inside the directory. Nobody else writes to the workspace
-    meanwhile. What a crash leaves in the directory is committed when the workspace is opened again. The status is the
+    """Bind a real directory to a workspace while a program runs in it, then commit the result.
+    The program runs on this machine and is not confined to the directory. No other writer can open the workspace
+    meanwhile. After a crash, the next open of the workspace commits what is in the directory. The status is the
     program's.
     """
     from ramet.backends.local.disk import DiskResource
@@ -48,14 +48,14 @@ def bind(
     there = head is not None and any(one.prefix == prefix and one.tree is not None for one in head.mounts)
     if there and not keep and place.is_dir() and any(place.iterdir()):
         raise RametError(
-            "already_exists", f"{folder} is not empty",
-            "give an empty directory, or --keep to commit what is in it",
+            "already_exists", f"cannot bind {folder}: not empty",
+            "use an empty directory, or pass --keep to commit its content",
         )  # fmt: skip
     place.mkdir(parents=True, exist_ok=True)
     given: Any = {prefix: DiskResource(str(place))}
     opening = found.open(where, commit="never", **{"resources" if there and not keep else "mounts": given})
     environ = {**os.environ, "RAMET_HOME": _absolute(store), "RAMET_WORKSPACE": where}
-    status, made = asyncio.run(_bound(opening, str(place), words, environ, message, quiet))
+    status, made = asyncio.run(_run_bound(opening, str(place), words, environ, message, quiet))
     if not quiet:
         print(made, file=sys.stderr)
     return status
@@ -75,19 +75,19 @@ def _only_mount(head: Revision | None) -> str:
 
 
 def _absolute(store: str) -> str:
-    """The store as a program in another directory has to name it."""
+    """Return the store's address for a program in another directory."""
     return store if "://" in store else os.path.abspath(os.path.expanduser(store))
 
 
-async def _bound(
+async def _run_bound(
     opening: WorkspaceOpener, folder: str, program: list[str], environ: dict[str, str], message: str, quiet: bool
 ) -> tuple[int, str]:
     async with opening as ws:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)  # it is for the program
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)  # SIGINT goes to the program
         try:
             child = await asyncio.create_subprocess_exec(*program, cwd=folder, env=environ)
         except OSError as error:
-            raise RametError("not_found", f"{program[0]}: {error.strerror}", "see whether it is installed") from None
+            raise RametError("not_found", f"cannot run {program[0]}: {error.strerror}", "install it") from None
         status = await child.wait()
         subject = message or ws.secrets.scrub_text(" ".join(program)[:72])
         with progress_bar(quiet) as progress:

@@ -1,4 +1,4 @@
-"""Verbs for configuration files: check, show, init."""
+"""Verbs for configuration files: check, show, schema, init."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 File = Annotated[str | None, Argument(help="YAML, TOML or JSON. Default: ramet.yaml, .toml or .json here.")]
 HINTS: Final = {
-    errno.EACCES: "look at its credentials, and at what they allow",
-    errno.EPERM: "look at its credentials, and at what they allow",
-    errno.ENOENT: "look at its path or its name",
-    errno.ENOTDIR: "look at its path or its name",
-    errno.EIO: "does it run, and can it be reached from here?",
+    errno.EACCES: "check its credentials and their permissions",
+    errno.EPERM: "check its credentials and their permissions",
+    errno.ENOENT: "check its path or name",
+    errno.ENOTDIR: "check its path or name",
+    errno.EIO: "check that it runs and that you can reach it from here",
 }
-"""What to do about a mount that cannot be used."""
+"""Remediations for a mount that does not work, by errno."""
 CONNECT: Final = 15.0
-"""Seconds that `check --connect` gives one mount."""
+"""Seconds that `check --connect` waits for one mount."""
 
 EXAMPLE: Final = """\
 # yaml-language-server: $schema={schema}
-# `ramet config check` checks this file, `ramet shell --config {name}` begins to work with it.
+# `ramet config check` checks this file, `ramet shell --config {name}` opens a shell with it.
 version: 1
 name: {workspace}
 
@@ -61,10 +61,10 @@ policy:
 
 def check(
     file: File = None,
-    connect: Annotated[bool, Option("--connect", help="Also reach every mount and look into it.")] = False,
+    connect: Annotated[bool, Option("--connect", help="Also connect to every mount and list it.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Say everything that is wrong with a file, with line and column. Status 1 when something is."""
+    """List every error of a configuration file, with line and column. Status 1 if there is one."""
     from ramet.workspace.config import load_config
 
     config = load_config(config_file(file))
@@ -80,11 +80,11 @@ def check(
 def show_config(
     file: File = None,
     resolved: Annotated[
-        bool, Option("--resolved", help="With variables filled in and with defaults, and where each came from.")
+        bool, Option("--resolved", help="Fill in variables and defaults, and show where each value came from.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a file says, value by value; secrets are never shown."""
+    """Print a configuration file value by value; secrets are never shown."""
     from ramet.workspace.config import ConfigError, read_config
 
     config, problems = read_config(config_file(file))
@@ -101,9 +101,9 @@ def show_config(
 
 
 def schema(
-    path: Annotated[bool, Option("--path", help="Print where the schema is, for an editor's settings.")] = False,
+    path: Annotated[bool, Option("--path", help="Print the path of the schema, for an editor's settings.")] = False,
 ) -> None:
-    """Print the JSON schema of such files, for editors."""
+    """Print the JSON schema of configuration files, for editors."""
     from ramet.workspace import config
 
     place = Path(config.__file__).with_name("schema.json")
@@ -112,25 +112,25 @@ def schema(
 
 def init(
     file: Annotated[str, Argument(help="File to write; it must not exist.")] = "ramet.yaml",
-    name: Annotated[str | None, Option(help="Name of the workspace. Default: that of the directory.")] = None,
+    name: Annotated[str | None, Option(help="Name of the workspace. Default: the directory's name.")] = None,
 ) -> None:
-    """Write a file to begin with."""
+    """Write a starter configuration file."""
     from ramet.workspace import config
 
     if Path(file).suffix not in (".yaml", ".yml"):
-        raise RametError("invalid_argument", f"{file} is not a YAML file", "name it with .yaml")
+        raise RametError("invalid_argument", f"cannot write {file}: not a YAML file", "use a name in .yaml")
     workspace = name or "".join(c if c.isalnum() else "-" for c in Path(file).absolute().parent.name).strip("-")
     where = Path(config.__file__).with_name("schema.json").as_uri()
     try:
         with open(file, "x", encoding="utf-8") as made:
             made.write(EXAMPLE.format(schema=where, name=file, workspace=workspace or "demo"))
     except FileExistsError:
-        raise RametError("already_exists", f"{file} exists already", "check it with `ramet config check`") from None
+        raise RametError("already_exists", f"cannot write {file}: file exists", "see `ramet config check`") from None
     print(file)
 
 
 def config_file(file: str | None) -> str:
-    """The file that was given, or the one that is here."""
+    """Return the given file, or the one in the current directory."""
     from ramet.workspace.config import NAMES
 
     if file is not None:
@@ -138,11 +138,11 @@ def config_file(file: str | None) -> str:
     for name in NAMES:
         if Path(name).is_file():
             return name
-    raise RametError("not_found", "there is no ramet.yaml, .toml or .json here", "give a file, or `ramet config init`")
+    raise RametError("not_found", "no ramet.yaml, .toml or .json here", "name a file, or run `ramet config init`")
 
 
 async def check_mounts(config: Config) -> list[dict[str, Any]]:
-    """Each mount, made and looked into."""
+    """Connect to each mount and list its root; return one row each."""
     from ramet.core.paths import ROOT
 
     rows: list[dict[str, Any]] = []

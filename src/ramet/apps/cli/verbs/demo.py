@@ -16,7 +16,7 @@ console = Console(highlight=False)
 
 
 async def run_shown(ws: Workspace, command: str) -> None:
-    """Run a command the way a person would see it in a terminal."""
+    """Run a command and print it with its output, as a terminal shows it."""
     console.print(f"[bold green]$[/] [bold]{escape(command)}[/]", soft_wrap=True)
     result = await ws.execute(command)
     for text, style in ((result.text, ""), (result.error_text, "red")):
@@ -25,7 +25,7 @@ async def run_shown(ws: Workspace, command: str) -> None:
 
 
 async def history(place: Path) -> None:
-    """Commit, fork, break, look, take back: what a store is for."""
+    """Show a store: commit, fork, break, diff, revert."""
     console.rule("[bold]a store: every state is a revision, a fork copies nothing")
     store = Store(str(place))
     made = store.create("site")
@@ -85,5 +85,5 @@ async def main() -> None:
 
 
 def demo() -> None:
-    """Show the whole idea in a few seconds, in a temporary directory."""
+    """Show what Ramet does in a few seconds, in a temporary directory."""
     asyncio.run(main())

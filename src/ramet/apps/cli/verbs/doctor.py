@@ -1,6 +1,6 @@
 """`ramet doctor`: check that everything Ramet needs is installed and works.
 
-A row is `ok`, `absent` (something cannot be done, and the row says what), `skipped` (nobody asked for it) or `bad`
+A row is `ok`, `absent` (a feature is unavailable, and the row says which), `skipped` (not requested) or `bad`
 (something is broken, and the row says what to do). Only `bad` makes the status 1.
 """
 
@@ -33,7 +33,7 @@ State = Literal["ok", "absent", "skipped", "bad"]
 
 
 class Finding(NamedTuple):
-    """What was looked at, how it is, and what that means."""
+    """One row: what was checked, its state, and the details."""
 
     check: str
     state: State
@@ -41,7 +41,7 @@ class Finding(NamedTuple):
 
 
 class Extra(NamedTuple):
-    """An optional part: the modules that it consists of, and what cannot be done without it."""
+    """An optional dependency: its modules, and what is missing without it."""
 
     modules: tuple[str, ...]
     cost: str
@@ -55,7 +55,7 @@ EXTRAS: Final = {
     "client": Extra(("httpx2",), "no `ramet.connect`, no `--store http://...`"),
     "mcp": Extra(("mcp", "starlette", "uvicorn"), "no `ramet mcp`"),
     "yaml": Extra(("yaml",), "configuration files in JSON and TOML only, no `yq`"),
-    "watch": Extra(("watchfiles",), "a commit of a mounted directory looks at all of it"),
+    "watch": Extra(("watchfiles",), "a commit of a mounted directory scans all of it"),
     "fsspec": Extra(("fsspec",), "no fsspec mounts, no ramet:// for pandas and others"),
     "http": Extra(("httpx2",), "no mounts of web servers"),
     "redis": Extra(("redis",), "no Redis mounts"),
@@ -79,19 +79,19 @@ NATIVE: Final = {
     "FUSE": ("fusermount3", "mounting a workspace for real programs"),
     "CRIU": ("criu", "checkpoints of running sandboxes"),
 }
-"""What these would be needed for. This version does none of it, so nothing is lost without them, and a row says so."""
+"""Programs and their future use. This version uses none of them, and the row says so."""
 HEADS: Final = 1000
-"""Workspaces whose heads are read without `--full`."""
+"""Number of workspaces whose heads are read without `--full`."""
 SHOWN: Final = 5
 
 
 def doctor(
     store: Where = HOME,
     as_json: AsJson = False,
-    full: Annotated[bool, Option("--full", help="Read and check everything in the store as well.")] = False,
+    full: Annotated[bool, Option("--full", help="Also read and check everything in the store.")] = False,
     config: ConfigFile = None,
 ) -> int:
-    """Look whether everything that Ramet needs is here and works. Status 1 when something does not."""
+    """Check that everything Ramet needs is installed and works. Status 1 if something is broken."""
     described = config_of(config)
     place = store if described is None else store_for(store, described)
     rows = [*_parts(), *_store(place, full, described), *_mounts(described), *_optional()]
@@ -99,7 +99,7 @@ def doctor(
     return int(any(row.state == "bad" for row in rows))
 
 
-def _tried(name: str, act: Callable[[], str]) -> Finding:
+def _check(name: str, act: Callable[[], str]) -> Finding:
     try:
         return Finding(name, "ok", act())
     except RametError as error:
@@ -108,19 +108,19 @@ def _tried(name: str, act: Callable[[], str]) -> Finding:
         return Finding(name, "bad", str(error) or type(error).__name__)
 
 
-# --------------------------------------------------------------------------------------------------- what must be
+# --------------------------------------------------------------------------------------------------- required
 
 
 def _parts() -> Iterator[Finding]:
     found = ".".join(map(str, sys.version_info[:3]))
     yield Finding("python", "ok" if sys.version_info >= (3, 11) else "bad", found)
     for package in PACKAGES:
-        yield _tried(package, lambda package=package: importlib.metadata.version(package))  # type: ignore[misc]
+        yield _check(package, lambda package=package: importlib.metadata.version(package))  # type: ignore[misc]
     try:
         yield Finding("stringzilla", "ok", importlib.metadata.version("stringzilla"))
     except importlib.metadata.PackageNotFoundError:
-        yield Finding("stringzilla", "absent", "plain texts are searched without vector instructions")
-    yield _tried("shell", _shell_works)
+        yield Finding("stringzilla", "absent", "plain text is searched without vector instructions")
+    yield _check("shell", _shell_works)
 
 
 def _shell_works() -> str:
@@ -154,29 +154,29 @@ def _store(where: str, full: bool, described: Config | None) -> Iterator[Finding
         found.append(store)
         return f"{len(names)} workspace{'' if len(names) == 1 else 's'}"
 
-    yield _tried(f"store {where}", act)
+    yield _check(f"store {where}", act)
     if not found:
         return
     store = found[0]
     if isinstance(store, Store):
         yield _heads(store, names)
         yield from _token(where)
-        yield from _given(store, names, described)
+        yield from _external_mounts(store, names, described)
     if full:
-        yield _tried("integrity", lambda: _sound(store.verify()))
+        yield _check("integrity", lambda: _no_damage(store.verify()))
     else:
-        yield Finding("integrity", "skipped", "--full reads everything and checks every digest and reference")
+        yield Finding("integrity", "skipped", "pass --full to check every digest and reference")
 
 
-def _sound(report: object) -> str:
+def _no_damage(report: object) -> str:
     damages = getattr(report, "damages", ())
     if damages:
-        raise RametError("store_corrupt", f"{len(damages)} damages", "see `ramet verify`, then `ramet repair`")
-    return "all of it is sound"
+        raise RametError("store_corrupt", f"{len(damages)} damaged parts", "run `ramet verify`, then `ramet repair`")
+    return "no damage"
 
 
 def _heads(store: Store, names: list[str]) -> Finding:
-    """Whether the newest revision of each workspace, and where its trees begin, can be read."""
+    """Check that the newest revision of each workspace and its root trees are readable."""
     repository, broken = store.repository, []
     for name in names[:HEADS]:
         try:
@@ -188,7 +188,7 @@ def _heads(store: Store, names: list[str]) -> Finding:
             broken.append(f"{name}: {error.cause if isinstance(error, RametError) else error}")
     if broken:
         more = f" and {len(broken) - SHOWN} more" if len(broken) > SHOWN else ""
-        return Finding("heads", "bad", f"{'; '.join(broken[:SHOWN])}{more}; see `ramet verify`, then `ramet repair`")
+        return Finding("heads", "bad", f"{'; '.join(broken[:SHOWN])}{more}; run `ramet verify`, then `ramet repair`")
     read = min(len(names), HEADS)
     return Finding(
         "heads", "ok", f"{read} read" + (f", of {len(names)}; --full reads all" if read < len(names) else "")
@@ -196,38 +196,38 @@ def _heads(store: Store, names: list[str]) -> Finding:
 
 
 def _token(where: str) -> Iterator[Finding]:
-    """Nobody but its owner may read the token of a server."""
+    """Check that only its owner can read a server's token file."""
     place = Path(where).expanduser() / "server-token"
     if "://" not in where and place.exists():
         open_to_others = place.stat().st_mode & 0o077
-        told = f"others can read {place}: remove it, a server makes a new one" if open_to_others else "its owner's only"
+        told = f"others can read {place}: remove it, and the server makes a new one" if open_to_others else "private"
         yield Finding("server token", "bad" if open_to_others else "ok", told)
 
 
-def _given(store: Store, names: list[str], described: Config | None) -> Iterator[Finding]:
-    """Mounts whose bytes and credentials are not in the store: who opens the workspace has to bring them."""
+def _external_mounts(store: Store, names: list[str], described: Config | None) -> Iterator[Finding]:
+    """List mounts whose content and credentials are not in the store: opening the workspace needs them in a file."""
     brought = {mount.prefix for mount in described.mounts} if described is not None else set()
     for name in names[:HEADS]:
         try:
             mounts = store[name].mounts()
         except (RametError, OSError):
-            continue  # told with the heads
+            continue  # reported with the heads
         mine = described is not None and described.name in (None, name)
         missing = [m for m in mounts if m.needs_override and not (mine and m.prefix in brought)]
         if missing:
             told = ", ".join(f"{mount.prefix} ({mount.type})" for mount in missing[:SHOWN])
             more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-            detail = f"{told}{more}: it cannot be opened without them; describe them in a file, and give --config"
+            detail = f"{told}{more}: opening needs them; describe them in a file and pass --config"
             yield Finding(f"mounts of {name}", "absent", detail)
 
 
 def _mounts(described: Config | None) -> Iterator[Finding]:
-    """Whether each mount of a file can be reached, and lets in who asks with these credentials."""
+    """Check that each mount of a file is reachable and accepts its credentials."""
     for row in () if described is None else asyncio.run(check_mounts(described)):
         yield Finding(f"mount {row['mount']}", row["state"], row["detail"])
 
 
-# ----------------------------------------------------------------------------------------------------- what may be
+# ----------------------------------------------------------------------------------------------------- optional
 
 
 def _optional() -> Iterator[Finding]:

@@ -15,17 +15,17 @@ from ramet.core.errors import RametError
 
 def events_of(
     store: Where = HOME,
-    since: Annotated[str | None, Option(help="Cursor of the last event that you have.")] = None,
-    follow: Annotated[bool, Option("--follow", "-f", help="Go on with what happens from now on.")] = False,
-    cursor: Annotated[bool, Option("--cursor", help="Print each event's cursor before it.")] = False,
-    webhook: Annotated[str | None, Option(help="Deliver to this URL what it has not had yet, then end.")] = None,
-    secret: Annotated[str | None, Option(envvar="RAMET_WEBHOOK_SECRET", help="Sign deliveries with it.")] = None,
-    name: Annotated[str, Option(help="Name under which the store remembers how far a webhook came.")] = "webhook",
+    since: Annotated[str | None, Option(help="Start after the event with this cursor.")] = None,
+    follow: Annotated[bool, Option("--follow", "-f", help="Keep printing new events.")] = False,
+    cursor: Annotated[bool, Option("--cursor", help="Print each event's cursor before the event.")] = False,
+    webhook: Annotated[str | None, Option(help="Deliver new events to this URL, then exit.")] = None,
+    secret: Annotated[str | None, Option(envvar="RAMET_WEBHOOK_SECRET", help="Secret that signs deliveries.")] = None,
+    name: Annotated[str, Option(help="Name of the webhook's saved position in the store.")] = "webhook",
     forget: Annotated[
-        str | None, Option(help="Forget the sink of this name: what it has not had keeps no revision any more.")
+        str | None, Option(help="Forget the webhook of this name; revisions it has not received may expire.")
     ] = None,
 ) -> int:
-    """Print what happens to the workspaces as CloudEvents, or deliver it to a webhook. One JSON object per line."""
+    """Print the changes of all workspaces as CloudEvents, or deliver them to a webhook. One JSON object per line."""
 
     async def act() -> int:
         if forget is not None:
@@ -41,11 +41,11 @@ def events_of(
                 raise RametError(
                     "unavailable",
                     f"{without_password(webhook)}: {told}",
-                    "what it has not had is kept: try again later",
+                    "try again later; undelivered events are kept",
                 ) from None
             for refusal in done.refused:
-                print(f"ramet: not taken: {refusal}", file=sys.stderr)
-            print(f"{done.sent} delivered, {len(done.refused)} not taken")
+                print(f"ramet: refused: {refusal}", file=sys.stderr)
+            print(f"{done.sent} delivered, {len(done.refused)} refused")
             return 1 if done.refused else 0
         async for event in any_store(store).events(since, follow=follow):
             if cursor:

@@ -23,7 +23,7 @@ SCRATCH: Final = ("/tmp", "/home/user", "/dev")
 
 
 class ExecRequest(NamedTuple):
-    """What `ramet exec` was asked for."""
+    """The arguments of `ramet exec`."""
 
     name: str
     command: str | None
@@ -40,36 +40,36 @@ class ExecRequest(NamedTuple):
 def execute(
     name: Annotated[
         str,
-        Argument(help="Name of a workspace; may be left out when --config gives one.", complete=known_names),
+        Argument(help="Name of a workspace. Default: the one in --config.", complete=known_names),
     ],
-    command: Annotated[str | None, Argument(help="Shell text, as after `bash -c`.")] = None,
+    command: Annotated[str | None, Argument(help="Command text, as for `bash -c`.")] = None,
     store: Where = HOME,
-    timeout: Annotated[float | None, Option(help="Seconds until it is ended with status 124.")] = None,
+    timeout: Annotated[float | None, Option(help="Seconds until the command is ended with status 124.")] = None,
     cwd: Annotated[str | None, Option(help="Working directory for this command only.")] = None,
     message: Message = "",
     author: Annotated[str, Option(help="Author of the revision.")] = "",
     config: ConfigFile = None,
     quiet: Quiet = False,
     as_json: Annotated[
-        bool, Option("--json", help="Print one JSON object when it has ended: output, status, what it touched.")
+        bool, Option("--json", help="Print one JSON object at the end: output, status, paths it touched.")
     ] = False,
 ) -> int:
-    """Run a command in a workspace and commit what it changed. Its exit status is passed through."""
+    """Run a command in a workspace and commit what it changed. The exit status is the command's."""
     import asyncio
 
     return asyncio.run(_run(ExecRequest(name, command, store, timeout, cwd, message, author, config, quiet, as_json)))
 
 
 async def _run(line: ExecRequest) -> int:
-    opening, text = _opening(line)
+    opening, text = _open(line)
     resume_gc()
     async with opening as ws:
-        stdin = None if sys.stdin.isatty() else _input()
+        stdin = None if sys.stdin.isatty() else _stdin()
         told = {"message": line.message, "author": line.author} if line.store.startswith(SERVERS) else {}
         execution = ws.execute(text, stdin=stdin, timeout=line.timeout, cwd=line.cwd, **told)
         try:
-            result = await execution if line.as_json else await _shown(execution)
-        finally:  # also when it is interrupted, or nobody reads any more: what it did until then is its doing
+            result = await execution if line.as_json else await _stream_output(execution)
+        finally:  # also after an interrupt or a closed pipe: changes made so far are committed
             if getattr(ws, "lease", None) is not None:
                 subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
                 with progress_bar(line.quiet) as progress:
@@ -79,15 +79,15 @@ async def _run(line: ExecRequest) -> int:
             and "@" in line.name
             and any(n for at, n in result.bytes_written.items() if at not in SCRATCH)
         ):
-            print(f"ramet: what was written to {line.name} is not kept", file=sys.stderr)
-            print(f"       `ramet fork {line.name} NEW_NAME` goes on from there", file=sys.stderr)
+            print(f"ramet: changes to {line.name} are not kept: it is a past revision", file=sys.stderr)
+            print(f"       run `ramet fork {line.name} NEW_NAME` to continue from there", file=sys.stderr)
         if line.as_json:
-            _tell(result)
+            _print_result(result)
         return int(result.exit_code)
 
 
-async def _shown(execution: Execution) -> IOResult:
-    """What a command writes, as it does so; where that cannot be written any more, it is over."""
+async def _stream_output(execution: Execution) -> IOResult:
+    """Copy a command's output as it arrives; a failed write ends the command."""
     async with aclosing(aiter(execution)) as pieces:  # type: ignore[type-var]
         async for piece in pieces:
             stream = sys.stdout.buffer if piece.fd == 1 else sys.stderr.buffer
@@ -97,8 +97,8 @@ async def _shown(execution: Execution) -> IOResult:
     return execution.result
 
 
-def _tell(result: IOResult) -> None:
-    """The whole result, in the words of `POST /v1/workspaces/{name}/exec`; said when it is committed."""
+def _print_result(result: IOResult) -> None:
+    """Print the whole result after the commit, as `POST /v1/workspaces/{name}/exec` answers it."""
     import msgspec
 
     from ramet.apps.server.serialize import exec_result
@@ -106,14 +106,14 @@ def _tell(result: IOResult) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(exec_result(result)) + b"\n")
 
 
-def _opening(line: ExecRequest) -> tuple[Any, str]:
-    """What is opened, and the text that runs in it."""
+def _open(line: ExecRequest) -> tuple[Any, str]:
+    """Return the opened workspace and the command text."""
     from ramet.store.model.address import parse_address
 
     config = config_of(line.config)
     if line.command is None:
         if config is None:
-            raise RametError("invalid_argument", "there is no command", "write ramet exec NAME 'COMMAND'")
+            raise RametError("invalid_argument", "missing argument COMMAND", "write ramet exec NAME 'COMMAND'")
         if config.name is None:
             return config.workspace(), line.name
         return config.open(local_store(store_for(line.store, config))), line.name
@@ -125,7 +125,7 @@ def _opening(line: ExecRequest) -> tuple[Any, str]:
     return config.open(local_store(store_for(line.store, config)), where.name, where.revision), line.command
 
 
-async def _input() -> AsyncIterator[bytes]:
+async def _stdin() -> AsyncIterator[bytes]:
     import asyncio
 
     while block := await asyncio.to_thread(os.read, 0, 65536):

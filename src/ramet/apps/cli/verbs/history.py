@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def log(
     name: Name,
     store: Where = HOME,
-    graph: Annotated[bool, Option("--graph", "-g", help="Draw how histories part and join.")] = False,
+    graph: Annotated[bool, Option("--graph", "-g", help="Draw branches and merges.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the revisions of a workspace, newest first."""
@@ -34,9 +34,9 @@ def log(
     if not graph:
         log = handle.log(revision)
         known = {one.id for one in log}
-        rows = [{**revision_row(r), "tags": names.get(r.id, []), **_ends(handle, r, known)} for r in log]
+        rows = [{**revision_row(r), "tags": names.get(r.id, []), **_expired_parents(handle, r, known)} for r in log]
         if any("expired" in row for row in rows) and sys.stdout.isatty():
-            print("what came before some of these revisions has expired", file=sys.stderr)
+            print("older revisions have expired", file=sys.stderr)
         columns = ["revision", "id", "time", "message", "lineage", "tags"]
         if any(row["resumable"] for row in rows):
             columns.append("resumable")
@@ -51,8 +51,10 @@ def log(
         print(f"{row.lines} {row.revision.id.hex()[:12]} {row.revision.name}{tags} {subject}".rstrip())
 
 
-def _ends(handle: StoredWorkspaceRef | RemoteRef, revision: Revision, known: set[RevisionId]) -> dict[str, list[str]]:
-    """The parents of a revision that have expired, if any has; those that are known have not."""
+def _expired_parents(
+    handle: StoredWorkspaceRef | RemoteRef, revision: Revision, known: set[RevisionId]
+) -> dict[str, list[str]]:
+    """Return the expired parents of a revision, if any; known parents have not expired."""
     if known.issuperset(revision.parents):
         return {}
     gone = [parent.hex() for parent in handle.expired_parents(revision)]
@@ -61,7 +63,7 @@ def _ends(handle: StoredWorkspaceRef | RemoteRef, revision: Revision, known: set
 
 def diff(
     name: Name,
-    newer: Annotated[str | None, Argument(help="A newer revision, or OTHER@REVISION.")] = None,
+    newer: Annotated[str | None, Argument(help="Newer revision, or OTHER@REVISION.")] = None,
     store: Where = HOME,
     as_json: AsJson = False,
 ) -> None:
@@ -101,11 +103,11 @@ def blame(
 
 def bisect(
     name: Name,
-    good: Annotated[str, Argument(help="A revision in which the command succeeds.")],
-    bad: Annotated[str, Argument(help="A later one in which it fails.")],
-    command: Annotated[list[str], Argument(help="-- CMD: status 0 is good, 125 skips, all else is bad.")],
+    good: Annotated[str, Argument(help="Revision in which the command succeeds.")],
+    bad: Annotated[str, Argument(help="Later revision in which it fails.")],
+    command: Annotated[list[str], Argument(help="Command after `--`: status 0 is good, 125 skips, else it is bad.")],
     store: Where = HOME,
-    timeout: Annotated[float | None, Option(help="Seconds per try.")] = None,
+    timeout: Annotated[float | None, Option(help="Seconds per run.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the first revision in which a command fails. Nothing is written to the store."""

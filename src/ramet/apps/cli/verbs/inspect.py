@@ -14,8 +14,8 @@ from ramet.apps.cli.stores import HOME, any_store
 def history(
     name: Name,
     store: Where = HOME,
-    session: Annotated[str | None, Option(help="Only of this session.")] = None,
-    last: Annotated[int, Option("--last", "-n", minimum=0, help="Only so many, the newest ones; 0 is all.")] = 50,
+    session: Annotated[str | None, Option(help="Only commands of this session.")] = None,
+    last: Annotated[int, Option("--last", "-n", minimum=0, help="Show the last N commands; 0 shows all.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Show the commands and other changes of a workspace, the newest last."""
@@ -33,7 +33,7 @@ def history(
         for record in any_store(store)[where].history(revision, session=session, last=last or None)
     ]  # fmt: skip
     columns = ("number", "time", "kind", "session", "agent", "status", "seconds", "command")
-    show(rows, columns, as_json, empty="nothing has run in it")
+    show(rows, columns, as_json, empty="no command has run in it")
 
 
 def sessions(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
@@ -47,7 +47,7 @@ def sessions(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
 
 
 def jobs(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
-    """Show the background jobs of a workspace that have ended; running ones live in the process that runs them."""
+    """Show the background jobs of a workspace that have ended; running jobs exist only in their own process."""
     where, revision = split_name(name)
     rows = [dict(job.__dict__) for job in any_store(store)[where].jobs(revision)]
     columns = ("session_id", "id", "status", "exit_code", "command")
@@ -55,7 +55,7 @@ def jobs(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
 
 
 def mounts(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
-    """Show what a revision has mounted where."""
+    """Show the mounts of a revision."""
     where, revision = split_name(name)
     rows = [
         {

@@ -1,4 +1,4 @@
-"""Verbs for the keys of an encrypted store. A key is named (file, variable, KMS), never an argument."""
+"""Verbs for the keys of an encrypted store. Arguments name a key (file, variable, KMS), never contain one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
 
 
-def new(file: Annotated[str, Argument(help="File to make; nobody else can read it.")]) -> None:
-    """Make a key in a new file. Whoever loses it loses what it opens: keep a copy elsewhere."""
+def new(file: Annotated[str, Argument(help="File to create, readable only by you.")]) -> None:
+    """Create a key in a new file. Data encrypted with a lost key is lost: keep a copy elsewhere."""
     from ramet.store.crypto.wrapping_keys import new_key_file
 
     made = new_key_file(file)
@@ -23,12 +23,12 @@ def new(file: Annotated[str, Argument(help="File to make; nobody else can read i
 
 
 def init(store: Where = HOME) -> None:
-    """Begin an encrypted store with the key that RAMET_KEY names; one that exists is only opened."""
+    """Create an encrypted store with the key that RAMET_KEY names; an existing store is only opened."""
     print(any_store(store).keys.wrapped_by)
 
 
 def show_keys(store: Where = HOME, as_json: AsJson = False) -> None:
-    """List the keyrings: workspaces, how many keys, and which key opens them. No key is shown."""
+    """List the keyrings: workspaces, number of keys, and the id of the key that opens them. No key is shown."""
     rows = [
         {
             "workspace": ring.workspace, "state": ring.state, "epochs": ring.epochs, "keys": len(ring.ids),
@@ -41,19 +41,17 @@ def show_keys(store: Where = HOME, as_json: AsJson = False) -> None:
 
 
 def rotate(
-    to: Annotated[str, Option("--to", help="The new key: file:PATH, env:NAME or kms:ID.")],
+    to: Annotated[str, Option("--to", help="New key: file:PATH, env:NAME or kms:ID.")],
     store: Where = HOME,
-    old: Annotated[
-        str | None, Option("--old", help="The key before, to end a rotation that RAMET_KEY alone cannot.")
-    ] = None,
+    old: Annotated[str | None, Option("--old", help="Previous key, to finish a rotation that stopped halfway.")] = None,
 ) -> None:
-    """Let another key open the store, and the one in RAMET_KEY nothing any more. No data is written anew."""
+    """Replace the key in RAMET_KEY with another one; the old key opens nothing afterwards. No data is rewritten."""
     for source in (to, old):
         if source is not None and source.partition(":")[0] not in ("file", "env", "kms"):
             raise RametError(
                 "invalid_argument",
-                "that names no place of a key",
-                "write file:PATH, env:NAME or kms:ID; never a key",
+                "cannot rotate: --to does not name a key's place",
+                "write file:PATH, env:NAME or kms:ID, never the key itself",
             )
     done = any_store(store).keys.rotate(to, old)
     print(f"{plural(done, 'keyring')} written")
@@ -62,14 +60,12 @@ def rotate(
 def shred(
     name: Annotated[str, Argument(help="Name of a workspace.")],
     store: Where = HOME,
-    yes: Annotated[bool, Option("--yes", help="Do it: nothing brings it back.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Confirm: this cannot be undone.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a workspace and destroy its keys: what only they could open is lost for ever."""
+    """Remove a workspace and destroy its keys: data that only they decrypt is lost for ever."""
     if not yes:
-        raise RametError(
-            "invalid_argument", f"shredding {name!r} cannot be undone", "say --yes when that is what you want"
-        )
+        raise RametError("invalid_argument", f"shredding {name!r} cannot be undone", "pass --yes to confirm")
     done = any_store(store).keys.shred(name)
     if as_json:
         plain = {"workspace": name, "destroyed": done.destroyed, "kept_by": done.kept_by, "removed": done.removed}
@@ -77,4 +73,4 @@ def shred(
         return
     print(f"{plural(done.destroyed, 'key')} destroyed, {plural(done.removed, 'object')} removed")
     for other, count in sorted(done.kept_by.items()):
-        print(f"{other} still has {count} of its keys: what it began with or merged")
+        print(f"{other} still has {count} of its keys, from a fork or merge")

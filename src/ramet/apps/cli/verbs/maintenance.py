@@ -15,12 +15,12 @@ from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
 
-Span = Annotated[str | None, Option(help="90s, 15m, 12h, 30d, 2w; `none` forgets it.")]
+Span = Annotated[str | None, Option(help="90s, 15m, 12h, 30d, 2w; `none` removes the rule.")]
 NONE = "none"
 
 
 def verify(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> int:
-    """Read everything in the store, check every digest and reference, and say whom each damage affects."""
+    """Check every digest and reference in the store, and list the workspaces that each damage affects."""
     with progress_bar(quiet) as progress:
         report = any_store(store).verify(progress)
     if as_json:
@@ -29,7 +29,7 @@ def verify(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -
         print(json.dumps({"ok": report.ok, **found, "damages": damages}, default=str))
     else:
         counts = {"pack": report.packs, "object": report.objects, "revision": report.revisions}
-        print(", ".join(plural(number, what) for what, number in counts.items()) + (", all sound" * report.ok))
+        print(", ".join(plural(number, what) for what, number in counts.items()) + (", no damage" * report.ok))
         for damage in report.damages:
             print(f"damaged: {damage}", file=sys.stderr)
     return 0 if report.ok else 1
@@ -37,18 +37,19 @@ def verify(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -
 
 def repair(
     store: Where = HOME,
-    drop: Annotated[bool, Option("--drop", help="Forget what is lost: heads go back, tags go.")] = False,
+    drop: Annotated[bool, Option("--drop", help="Drop references to lost data: heads move back, tags go.")] = False,
     quiet: Quiet = False,
 ) -> int:
-    """Bring back what can be had from other copies and report what is lost."""
+    """Restore damaged data from other copies and report what is lost."""
     with progress_bar(quiet) as progress:
         done = any_store(store).repair(drop=drop, progress=progress)
     indexes = plural(len(done.rebuilt), "index", "indexes")
-    print(f"{plural(done.salvaged, 'object')} salvaged, {indexes} made again, {len(done.moved)} set aside")
+    moved = plural(len(done.moved), "damaged file")
+    print(f"{plural(done.salvaged, 'object')} salvaged, {indexes} rebuilt, {moved} moved away")
     for name, head in done.heads.items():
-        print(f"{name} is now at {head or 'nothing'}")
+        print(f"{name} is now at {head or 'no revision'}")
     for name in done.tags:
-        print(f"tag {name} is gone")
+        print(f"tag {name} removed")
     for damage in done.lost:
         print(f"lost: {damage}", file=sys.stderr)
     return 0 if done.ok else 1
@@ -56,15 +57,15 @@ def repair(
 
 def gc(
     store: Where = HOME,
-    dry_run: Annotated[bool, Option("--dry-run", "-n", help="Only say what would go.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", "-n", help="Only show what would be deleted.")] = False,
     grace: Annotated[
         str | None,
-        Option(help="How long things stay after nobody refers to them (90s, 12h, 7d); 0 removes at once."),
+        Option(help="How long unreferenced data is kept (90s, 12h, 7d); 0 deletes it at once."),
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Collect what has expired and what nobody refers to. Safe while others write and read."""
+    """Delete expired revisions and unreferenced data. Safe while others read and write."""
     from ramet.store.refs.retention import parse_duration
 
     with progress_bar(quiet) as progress:
@@ -77,17 +78,17 @@ def gc(
         print(f"{'would expire' if dry_run else 'expired'}: {name}")
     gone = f"{plural(done.removed, 'pack')} and {plural(done.revisions, 'revision')}"
     if dry_run:
-        print(f"{gone} would go: {size(done.waiting)}")
+        print(f"{gone} would be deleted: {size(done.waiting)}")
         return
-    print(f"{plural(done.kept, 'revision')} kept; {gone} removed, {size(done.reclaimed)} reclaimed")
+    print(f"{plural(done.kept, 'revision')} kept; {gone} deleted, {size(done.reclaimed)} reclaimed")
     if done.written:
-        print(f"{size(done.written)} written anew")
+        print(f"{size(done.written)} rewritten")
     if done.waiting:
-        print(f"{size(done.waiting)} will go when the time of grace is over")
+        print(f"{size(done.waiting)} to delete after the grace period")
 
 
 def cost(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> None:
-    """Show what each workspace costs: bytes that only it needs, and bytes that it shares."""
+    """Show what each workspace costs: the bytes that only it needs, and the bytes that it shares."""
     with progress_bar(quiet) as progress:
         found = any_store(store).cost(progress)
     rows: list[dict[str, Any]] = [
@@ -100,16 +101,16 @@ def cost(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> 
 
 
 def retention(
-    name: Annotated[str | None, Argument(help="A workspace; the whole store when left out.")] = None,
+    name: Annotated[str | None, Argument(help="A workspace. Default: the whole store.")] = None,
     store: Where = HOME,
-    keep_last: Annotated[str | None, Option(help="How many of the newest revisions; `none` forgets it.")] = None,
+    keep_last: Annotated[str | None, Option(help="Number of newest revisions; `none` removes the rule.")] = None,
     keep_within: Span = None,
     min_age: Span = None,
     grace: Span = None,
-    auto: Annotated[str | None, Option(help="Collect after every so many commits; `none` never.")] = None,
+    auto: Annotated[str | None, Option(help="Run gc after this many commits; `none` turns it off.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show or say how long revisions are kept, in the whole store or in one workspace."""
+    """Show or set how long revisions are kept, in the whole store or in one workspace."""
     from ramet.store.refs.retention import parse_duration, policy_dict
 
     found = any_store(store)
@@ -131,17 +132,17 @@ def retention(
 
 def _number(key: str, text: str) -> int:
     if not text.isdecimal():
-        raise RametError("invalid_argument", f"{key} cannot be {text!r}", "give a number, or none")
+        raise RametError("invalid_argument", f"cannot set {key} to {text!r}", "use a number, or none")
     return int(text)
 
 
 def hold(
     name: Name,
-    why: Annotated[str | None, Argument(help="Why nothing of it may be removed.")] = None,
+    why: Annotated[str | None, Argument(help="Reason for the hold.")] = None,
     store: Where = HOME,
     lift: Annotated[bool, Option("--lift", help="End the hold.")] = False,
 ) -> None:
-    """Keep everything of a workspace from being removed until the hold is lifted; shows the hold without a reason."""
+    """Protect a workspace from removal until you lift the hold. Without a reason, show the hold."""
     found = any_store(store)
     if lift:
         found.lift(name)
@@ -152,10 +153,10 @@ def hold(
 
 
 def pin(
-    name: Annotated[str | None, Argument(help="NAME@REVISION to keep; lists all pins when left out.")] = None,
+    name: Annotated[str | None, Argument(help="NAME@REVISION to keep. Default: list all pins.")] = None,
     store: Where = HOME,
-    time: Annotated[str | None, Option("--for", help="For how long (12h, 30d); else until it is removed.")] = None,
-    why: Annotated[str, Option(help="What it is for.")] = "",
+    time: Annotated[str | None, Option("--for", help="How long (12h, 30d). Default: until you remove the pin.")] = None,
+    why: Annotated[str, Option(help="Reason for the pin.")] = "",
     delete: Annotated[str | None, Option("--delete", "-d", help="Remove the pin with this token.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -178,20 +179,20 @@ def pin(
             for p in found.pins()
         ]  # fmt: skip
         columns = ("pin", "workspace", "id", "until", "why")
-        show(rows, columns, as_json, empty="nothing is pinned; `ramet pin NAME@REVISION` does it")
+        show(rows, columns, as_json, empty="no pins; `ramet pin NAME@REVISION` adds one")
 
 
 def grant(
     name: Name,
-    principal: Annotated[str, Argument(help="Who: a name that RAMET_PRINCIPAL or a server's token stands for.")],
+    principal: Annotated[str, Argument(help="Name, as in RAMET_PRINCIPAL or a server's token file.")],
     access: Annotated[str | None, Argument(help="readonly or readwrite.")] = None,
     store: Where = HOME,
-    revoke: Annotated[bool, Option("--revoke", help="Take back what was granted.")] = False,
+    revoke: Annotated[bool, Option("--revoke", help="Remove the grant.")] = False,
 ) -> None:
-    """Let a principal read or write a workspace. From the first grant on, nobody else may."""
+    """Allow a principal to read or write a workspace. After the first grant, only principals with one have access."""
     handle = any_store(store)[name]
     if revoke == (access is not None):
-        raise RametError("invalid_argument", "say what is granted, or --revoke", "give readonly or readwrite")
+        raise RametError("invalid_argument", "missing argument ACCESS", "write readonly or readwrite, or pass --revoke")
     if revoke:
         handle.revoke(principal)
     else:
@@ -199,13 +200,13 @@ def grant(
 
 
 def grants(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
-    """Show who may read and who may write a workspace; nothing is listed when everybody may."""
+    """Show who may read or write a workspace; an empty list means everyone."""
     rows = [{"principal": who, "access": access} for who, access in sorted(any_store(store)[name].grants().items())]
-    show(rows, ("principal", "access"), as_json, empty="everybody may read and write it")
+    show(rows, ("principal", "access"), as_json, empty="everyone may read and write it")
 
 
 def span(seconds: float) -> str:
-    """Seconds for people, as they are written on the command line."""
+    """Format seconds as on the command line: 90s, 12h, 7d."""
     for unit, length in (("w", 604800), ("d", 86400), ("h", 3600), ("m", 60)):
         if seconds and seconds % length == 0:
             return f"{seconds / length:.0f}{unit}"
@@ -213,7 +214,7 @@ def span(seconds: float) -> str:
 
 
 def size(number: float) -> str:
-    """Bytes for people."""
+    """Format a number of bytes with a unit."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if number < 1024:
             return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"

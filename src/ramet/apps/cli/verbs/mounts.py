@@ -15,20 +15,21 @@ from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, SERVERS, local_store, remote_store
 from ramet.core.errors import RametError
 
-Prefix = Annotated[str, Argument(help="Where in the workspace, as in /data.")]
+Prefix = Annotated[str, Argument(help="Path in the workspace, such as /data.")]
 
 
 def mount(
     name: Name,
     prefix: Prefix,
-    folder: Annotated[str | None, Argument(help="Directory whose content it gets; empty when left out.")] = None,
+    folder: Annotated[str | None, Argument(help="Directory to copy into it. Default: empty.")] = None,
     store: Where = HOME,
-    mode: Annotated[str, Option(help="`write`, or `read` for what nothing in the workspace may change.")] = "write",
+    mode: Annotated[str, Option(help="`write`, or `read` for read-only.")] = "write",
     message: Message = "",
     quiet: Quiet = False,
 ) -> None:
-    """Add a mount to a workspace: empty, or with the content that a directory has now.
-    The content is in the store from then on. What is to stay elsewhere is described in a file: `ramet config init`.
+    """Add a mount to a workspace: empty, or with a copy of a directory.
+    The store then holds the content. For a mount whose content stays elsewhere, write a configuration file: `ramet
+    config init`.
     """
 
     async def there() -> str:
@@ -46,31 +47,31 @@ def mount(
                 return (await ws.commit(message or f"mount {prefix}", progress=progress)).name
 
     if not prefix.startswith("/"):
-        raise RametError("invalid_argument", f"{prefix!r} is no place in a workspace", f"write /{prefix}")
+        raise RametError("invalid_argument", f"{prefix!r} is not an absolute path", f"write /{prefix}")
     if mode not in ("read", "write"):
-        raise RametError("invalid_argument", f"a mount cannot be {mode!r}", "give --mode read or --mode write")
+        raise RametError("invalid_argument", f"unknown mode {mode!r}", "pass --mode read or --mode write")
     if folder is not None and not Path(folder).is_dir():
-        raise RametError("not_found", f"{folder} is no directory", "give one, or leave it out")
+        raise RametError("not_found", f"{folder} is not a directory", "name a directory, or omit it")
     if not store.startswith(SERVERS):
         print(asyncio.run(act()))
     elif folder is None:
         print(asyncio.run(there()))
     else:
-        print(_sent(store, name_only(name), prefix, folder, mode, message, quiet))
+        print(_upload(store, name_only(name), prefix, folder, mode, message, quiet))
 
 
-def _sent(store: str, name: str, prefix: str, folder: str, mode: str, message: str, quiet: bool) -> str:
-    """A directory of this machine as a mount of a workspace on a server: what a commit would take, as a tar."""
+def _upload(store: str, name: str, prefix: str, folder: str, mode: str, message: str, quiet: bool) -> str:
+    """Upload a local directory as a mount of a server's workspace: a tar of what a commit would take."""
     import tarfile
     import tempfile
 
     from ramet.store.commit.ignore_rules import DEFAULT_RULES
 
     if mode != "write":
-        raise RametError("unsupported", "a server cannot make it read-only", "leave --mode out")
+        raise RametError("unsupported", "cannot add a read-only mount on a server", "omit --mode")
     handle = remote_store(store)[name]
     if any(one.prefix == prefix.rstrip("/") for one in handle.mounts()):
-        raise RametError("already_exists", f"something is mounted at {prefix}", "umount it first")
+        raise RametError("already_exists", f"cannot mount at {prefix}: already a mount", "umount it first")
     with tempfile.TemporaryFile(prefix="ramet-mount-") as file, progress_bar(quiet) as progress:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for top, folders, files in os.walk(folder):
@@ -89,7 +90,7 @@ def _sent(store: str, name: str, prefix: str, folder: str, mode: str, message: s
 
 
 def umount(name: Name, prefix: Prefix, store: Where = HOME, message: Message = "") -> None:
-    """Take a mount out of a workspace. Past revisions keep it."""
+    """Remove a mount from a workspace. Past revisions keep it."""
 
     async def act() -> str:
         async with local_store(store).open(name_only(name), commit="never") as ws:

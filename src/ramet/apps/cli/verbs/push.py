@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 def push(
     name: Name,
-    remote: Annotated[str | None, Argument(help="URL or path; left out, what is waiting is tried again.")] = None,
+    remote: Annotated[str | None, Argument(help="URL or path. Default: retry failed pushes.")] = None,
     store: Where = HOME,
     branch: Annotated[str, Option(help="Branch to push to; {{.name}} is the workspace.")] = "{{.name}}",
-    path: Annotated[list[str] | None, Option(help="Only this path; may be repeated.")] = None,
+    path: Annotated[list[str] | None, Option(help="Push only this path; may be repeated.")] = None,
     token: Annotated[
-        str | None, Option(help="Where the token is, env:NAME or file:PATH; never the token itself.")
+        str | None, Option(help="Where to read the token: env:NAME or file:PATH, never the token itself.")
     ] = None,
-    username: Annotated[str, Option(help="The user name that goes with the token.")] = "x-access-token",
+    username: Annotated[str, Option(help="User name for the token.")] = "x-access-token",
     secret: Annotated[
-        list[str] | None, Option(help="NAME/KEY=env:VARIABLE, for pushes that are waiting; may be repeated.")
+        list[str] | None, Option(help="Secret for retries: NAME/KEY=env:VARIABLE; may be repeated.")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Push a revision as one commit of a git branch. What fails is kept, and tried again without REMOTE."""
+    """Push a revision to a git branch as one commit. A failed push is kept; omit REMOTE to retry it."""
     where, revision = split_name(name)
     handle = any_store(store)[where]
     secrets = _secrets(secret or [])
@@ -60,7 +60,7 @@ def push(
                 except RametError as error:
                     failed.append(error)
     if rows or not failed:
-        show(rows, ("branch", "remote", "commit"), as_json, empty="nothing waits to be pushed")
+        show(rows, ("branch", "remote", "commit"), as_json, empty="no pushes to retry")
     for row in rows:
         for what in ("left_out", "withheld"):
             for one in row.get(what, ()):
@@ -81,7 +81,7 @@ def _secrets(texts: list[str]) -> dict[str, dict[str, str]]:
         name, equals, reference = text.partition("=")
         owner, slash, key = name.partition("/")
         if not (equals and slash and owner and key):
-            raise RametError("invalid_argument", "--secret cannot be understood", "write NAME/KEY=env:VARIABLE")
+            raise RametError("invalid_argument", "cannot parse --secret", "write NAME/KEY=env:VARIABLE")
         found.setdefault(owner, {})[key] = _value(reference)
     return found
 
@@ -92,4 +92,4 @@ def _value(reference: str) -> str:
         return os.environ[where]
     if kind == "file":
         return Path(where).expanduser().read_text().strip()
-    raise RametError("invalid_argument", "the token is not where it is said to be", "write env:NAME or file:PATH")
+    raise RametError("invalid_argument", "cannot read the token", "write env:NAME or file:PATH")

@@ -17,38 +17,34 @@ def serve(
     given: Given,
     store: Where = HOME,
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="Port to listen on; 0 is any that is free.")] = 8750,
+    port: Annotated[int, Option(help="Port to listen on; 0 picks a free port.")] = 8750,
     uds: Annotated[str | None, Option("--socket", help="Unix socket to listen on instead.")] = None,
     token_file: Annotated[
-        str | None, Option(help="File with the token; made when missing. Default: STORE/server-token.")
+        str | None, Option(help="File with the token; created if missing. Default: STORE/server-token.")
     ] = None,
     principals: Annotated[
-        str | None, Option(help="File with lines `NAME TOKEN`: whom further tokens stand for, see `grant`.")
+        str | None, Option(help="File with lines `NAME TOKEN`: tokens of further principals, see `grant`.")
     ] = None,
     certificate: Annotated[str | None, Option(help="TLS certificate (PEM).")] = None,
     key: Annotated[str | None, Option(help="TLS key (PEM).")] = None,
-    allow_hosts: Annotated[
-        list[str] | None, Option("--allow-host", help="Another value of the Host header to answer.")
-    ] = None,
+    allow_hosts: Annotated[list[str] | None, Option("--allow-host", help="Accept this Host header as well.")] = None,
     durable: Annotated[
-        str, Option(help="Commit before each answer (answer), on a timer (timer), or on close (close).")
+        str, Option(help="When to commit: before each response (answer), on a timer (timer), or on close (close).")
     ] = "answer",
     every: Annotated[float, Option(help="Seconds between commits with --durable timer.")] = 5.0,
-    concurrency: Annotated[int, Option(help="Requests of one client at the same time.")] = 64,
-    rate: Annotated[float, Option(help="Requests per second of one client; 0 does not count them.")] = 0.0,
+    concurrency: Annotated[int, Option(help="Concurrent requests per client.")] = 64,
+    rate: Annotated[float, Option(help="Requests per second and client; 0 sets no limit.")] = 0.0,
     idle: Annotated[float, Option(help="Seconds after which an unused workspace is closed.")] = 600.0,
-    rendezvous: Annotated[
-        str | None, Option(help="Directory of repositories that take pushed branches, below /git.")
-    ] = None,
-    ui: Annotated[bool, Option("--ui", help="Also serve the page for people, at /ui/; see `ramet ui`.")] = False,
+    rendezvous: Annotated[str | None, Option(help="Directory of git repositories that receive pushes at /git.")] = None,
+    ui: Annotated[bool, Option("--ui", help="Also serve the web page at /ui/; see `ramet ui`.")] = False,
     push_to: Annotated[
-        list[str] | None, Option(help="How URLs begin that clients may have revisions pushed to.")
+        list[str] | None, Option(help="Allow clients to push to URLs with this prefix; may be repeated.")
     ] = None,
     mount: Annotated[
-        list[str] | None, Option(help="NAME:/prefix=DIRECTORY[:ro] mounts a directory; NAME may be *.")
+        list[str] | None, Option(help="Mount a directory: NAME:/prefix=DIRECTORY[:ro]; NAME may be *.")
     ] = None,
     config: Annotated[
-        list[str] | None, Option("--config", help="File that describes a workspace, or all; may be repeated.")
+        list[str] | None, Option("--config", help="Configuration file of one workspace, or of all; may be repeated.")
     ] = None,
 ) -> None:
     """Serve the workspaces of the store over HTTP until interrupted; `docs/http.md` describes the API."""
@@ -60,15 +56,15 @@ def serve(
     said = next((found.server for found in configs if found.server), {})
 
     def value(name: str, default: Any) -> Any:
-        """What was written on the command line, else what a file says, else the default."""
+        """Return the value from the command line, else from a file, else the default."""
         told = said.get(name)
         return told if told is not None and ("uds" if name == "socket" else name) not in given else default
 
     durable, socket, tls = value("durable", durable), value("socket", uds), value("certificate", certificate)
     if durable not in ("answer", "timer", "close"):
-        raise RametError("invalid_argument", f"--durable cannot be {durable!r}", "use answer, timer or close")
+        raise RametError("invalid_argument", f"unknown --durable {durable!r}", "use answer, timer or close")
     if (tls is None) != (value("key", key) is None):
-        raise RametError("invalid_argument", "a certificate and its key belong together", "give both")
+        raise RametError("invalid_argument", "--certificate and --key need each other", "pass both")
     store = next((found.store for found in configs if found.store and store == HOME), store)
     plain = ServerSettings()
     settings = ServerSettings(
@@ -86,7 +82,7 @@ def serve(
     address, number = value("host", host), value("port", port)
     served = local_store(store)
     if token is not None:
-        read_token(token)  # made before anyone can connect: whoever finds the port open finds the token
+        read_token(token)  # before the port opens, so that a client that connects finds the token file
     at = None
     if socket is None:
         at = listen(address, number)
@@ -111,23 +107,21 @@ def _mounts(texts: list[str]) -> dict[str, dict[str, Any]]:
         name, colon, rest = text.partition(":")
         prefix, equals, directory = rest.partition("=")
         if not (colon and equals and prefix.startswith("/") and directory):
-            raise RametError(
-                "invalid_argument", f"--mount {text!r} cannot be understood", "write NAME:/prefix=DIRECTORY"
-            )
+            raise RametError("invalid_argument", f"cannot parse --mount {text!r}", "write NAME:/prefix=DIRECTORY")
         mode = "read" if directory.endswith(":ro") else "write"
         found.setdefault(name, {})[prefix] = (DiskResource(directory.removesuffix(":ro")), mode)
     return found
 
 
 def rendezvous(
-    folder: Annotated[str, Argument(help="Directory for the bare repositories; made when missing.")],
+    folder: Annotated[str, Argument(help="Directory for the bare repositories; created if missing.")],
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Option(help="Port to listen on.")] = 8751,
     token_file: Annotated[
-        str | None, Option(help="File with the token; made when missing. Default: FOLDER/.token.")
+        str | None, Option(help="File with the token; created if missing. Default: FOLDER/.token.")
     ] = None,
 ) -> None:
-    """Receive the branches that sandboxes push, over HTTP behind a token. `docs/agent-run.md` tells how they push."""
+    """Receive branches that sandboxes push, over HTTP with a token. `docs/agent-run.md` describes the push."""
     try:
         import uvicorn
     except ImportError as error:
@@ -149,7 +143,7 @@ def rendezvous(
 def mcp(
     name: Annotated[str, Argument(help="Name of the workspace; created if it does not exist.")],
     store: Where = HOME,
-    tools: Annotated[str | None, Option(help="Only these tools, as in `bash,read`.")] = None,
+    tools: Annotated[str | None, Option(help="Only these tools, such as `bash,read`.")] = None,
     http: Annotated[int | None, Option(help="Serve streamable HTTP on this port instead of stdio.")] = None,
     config: ConfigFile = None,
 ) -> None:

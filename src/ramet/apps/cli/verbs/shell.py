@@ -1,7 +1,6 @@
-"""`ramet shell`: an interactive terminal; lines are read here, commands run on a second thread.
+"""`ramet shell`: an interactive terminal. The main thread reads lines; a second thread runs commands.
 
-So Ctrl-C, which only ever reaches the first thread, ends the command that runs there, or the line being typed, and
-never the shell.
+Python delivers SIGINT to the main thread only, so Ctrl-C ends the running command or the typed line, never the shell.
 """
 
 from __future__ import annotations
@@ -34,36 +33,36 @@ if TYPE_CHECKING:
     from ramet.workspace.stored.store import Store
 
 LINES: Final = 3
-"""Commands that the message of a shell's last revision names."""
+"""Number of commands named in the message of a shell's last revision."""
 VERBS: Final = {
-    "!commit": ("[MESSAGE]", "make a revision now"),
-    "!log": ("", "the revisions, newest first"),
-    "!diff": ("", "what was changed since the last revision"),
-    "!fork": ("NAME", "begin another workspace here, after a commit"),
-    "!tag": ("TAG", "name the last revision"),
-    "!mounts": ("", "what is mounted where"),
+    "!commit": ("[MESSAGE]", "commit now"),
+    "!log": ("", "show the revisions, newest first"),
+    "!diff": ("", "show changes since the last revision"),
+    "!fork": ("NAME", "commit, then create another workspace from here"),
+    "!tag": ("TAG", "tag the last revision"),
+    "!mounts": ("", "show the mounts"),
     "!help": ("", "this list"),
-    "!exit": ("", "commit and leave, as `exit` and Ctrl-D do"),
+    "!exit": ("", "commit and leave, like `exit` and Ctrl-D"),
 }
 
 
 def shell(
-    name: Annotated[str | None, Argument(help="Name of a workspace, or NAME@REVISION to look around.")] = None,
+    name: Annotated[str | None, Argument(help="Name of a workspace, or NAME@REVISION to explore a past state.")] = None,
     store: Where = HOME,
     create: Annotated[bool, Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
     config: ConfigFile = None,
 ) -> int:
-    """Work in a workspace by hand. What you did is committed when you leave; `!help` tells what else there is."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started us may have ignored it
+    """Open an interactive shell in a workspace. Leaving commits your changes; `!help` lists the shell's own verbs."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may have ignored it
     with LoopThread() as loop:
         described_by = config_of(config)
         name = name or (described_by.name if described_by is not None else None)
         if name is None:
-            raise RametError("invalid_argument", "no workspace was named", "write ramet shell NAME, or -c NAME")
+            raise RametError("invalid_argument", "missing argument NAME", "write ramet shell NAME, or -c NAME")
         where, revision = split_name(name)
         place = store if described_by is None else store_for(store, described_by)
         if place.startswith(SERVERS):
-            return _from_afar(loop, place, where, revision, create, described_by is not None)
+            return _remote_shell(loop, place, where, revision, create, described_by is not None)
         found = local_store(place)
         if create and where not in found:
             found.create(where)
@@ -83,9 +82,9 @@ def shell(
         return status
 
 
-def _from_afar(loop: LoopThread, store: str, name: str, revision: str | None, create: bool, described: bool) -> int:
+def _remote_shell(loop: LoopThread, store: str, name: str, revision: str | None, create: bool, described: bool) -> int:
     if described:
-        raise RametError("unsupported", "a server is told how to open a workspace by its owner", "leave --config out")
+        raise RametError("unsupported", "cannot use --config with a server", "pass it to `ramet serve` instead")
     found = remote_store(store)
     if create and name not in found:
         found.create(name)
@@ -97,7 +96,7 @@ def _from_afar(loop: LoopThread, store: str, name: str, revision: str | None, cr
 
 
 class Terminal:
-    """A workspace that is open here."""
+    """The terminal of a workspace that is open in this process."""
 
     def __init__(self, loop: LoopThread, store: Store | RemoteStore, ws: Any) -> None:
         self._loop, self._store, self._ws = loop, store, ws
@@ -112,10 +111,10 @@ class Terminal:
     _leaving = "commits and leaves"
 
     def run(self) -> int:
-        """Until somebody leaves; the status is that of the last command, or what `exit` was given."""
+        """Read and run commands until the user leaves; return the last status, or the argument of `exit`."""
         self._prepare()
         if sys.stdin.isatty():
-            print(f"workspace {self._ws.name}; !help tells more, Ctrl-D {self._leaving}")
+            print(f"workspace {self._ws.name}; !help lists verbs, Ctrl-D {self._leaving}")
         while True:
             try:
                 text = self._read()
@@ -132,7 +131,7 @@ class Terminal:
                 self._do(text)
 
     def leave(self) -> None:
-        """Commit what was done since the last revision, under the names of the last commands."""
+        """Commit changes since the last revision; the message names the last commands."""
         if self._ws.lease is None:
             return
         lines = [record.command.strip().partition("\n")[0][:72] for record in self._ws.history.after(self._told - 1)]
@@ -147,7 +146,7 @@ class Terminal:
             if word in self._own:
                 self._own[word](rest.strip())
             elif word.startswith("!") and word != "!":
-                print(f"ramet: there is no {word}; !help lists what there is", file=sys.stderr)
+                print(f"ramet: no verb {word}; see !help", file=sys.stderr)
             else:
                 self._execute(text)
         except RametError as error:
@@ -158,7 +157,7 @@ class Terminal:
     def _prompt(self) -> str:
         base = self._ws.base
         where = self._ws.name + ("" if base is None else f"@{base.seq}") + ("*" if self._dirty() else "")
-        return _painted(where, self._ws.get_session().cwd)
+        return _colored_prompt(where, self._ws.get_session().cwd)
 
     def _dirty(self) -> bool:
         return any(
@@ -166,14 +165,14 @@ class Terminal:
         )
 
     def _read(self) -> str:
-        """One command; more lines are asked for while it is not whole."""
+        """Read one command; prompt for more lines until it is complete."""
         text = input(self._prompt() if sys.stdin.isatty() else "")
-        while _unfinished(text):
+        while _is_incomplete(text):
             text += "\n" + input("> " if sys.stdin.isatty() else "")
         return text
 
     def _prepare(self) -> None:
-        """Line editing, history and completion, where the terminal has them."""
+        """Set up line editing, history and completion if the terminal supports them."""
         if not sys.stdin.isatty():
             return
         try:
@@ -184,7 +183,7 @@ class Terminal:
         try:
             readline.read_history_file(path)
         except OSError:
-            pass  # the first time there is none
+            pass  # no history file yet
         readline.set_history_length(1000)
         readline.set_completer_delims(" \t\n;|&<>()'\"")
         readline.set_completer(self._complete)
@@ -207,7 +206,7 @@ class Terminal:
         return found[number] if number < len(found) else None
 
     async def _candidates(self, word: str, command: str) -> list[str]:
-        """Commands where a command may stand, its options after a dash, paths across all mounts elsewhere."""
+        """Complete command names in command position, options after a dash, else paths across all mounts."""
         if command and word.startswith("-"):
             return sorted(name for name in _options(command) if name.startswith(word))
         found: list[str] = []
@@ -237,7 +236,7 @@ class Terminal:
     # ------------------------------------------------------------------------------------------- commands
 
     def _execute(self, text: str) -> None:
-        # Ctrl-C may come while the command is being handed over and runs already: its own task is cancelled.
+        # Ctrl-C may arrive while the command is being submitted and already runs: cancel its own task.
         tasks: list[asyncio.Task[Any] | None] = []
         stopped = threading.Event()
 
@@ -256,7 +255,7 @@ class Terminal:
             stopped.set()
             self._loop.loop.call_soon_threadsafe(stop)
             self._status = 130
-            print(file=sys.stderr)  # the terminal has shown what was typed
+            print(file=sys.stderr)  # the terminal has echoed ^C
         except concurrent.futures.CancelledError:
             pass
 
@@ -289,13 +288,13 @@ class Terminal:
 
     def _fork(self, name: str) -> None:
         if not name:
-            raise RametError("invalid_argument", "no name was given", "write !fork NAME")
+            raise RametError("invalid_argument", "missing argument NAME", "write !fork NAME")
         self._commit("before a fork")
         print(self._store[self._ws.name].fork(None, name).name)
 
     def _tag(self, name: str) -> None:
         if not name:
-            raise RametError("invalid_argument", "no tag was given", "write !tag TAG")
+            raise RametError("invalid_argument", "missing argument TAG", "write !tag TAG")
         self._store[self._ws.name].tag(name)
         print(f"{self._ws.name}@{name}")
 
@@ -308,7 +307,7 @@ class Terminal:
 
 
 class RemoteTerminal(Terminal):
-    """A workspace of a server, which commits what a command changed before it answers, unless it was told otherwise."""
+    """The terminal of a server's workspace; by default the server commits before each response."""
 
     _leaving = "leaves"
 
@@ -316,7 +315,7 @@ class RemoteTerminal(Terminal):
         head = self._store[self._ws.name].head
         seq = self._ws.revision or ("" if head is None else head.seq)
         cwd = self._loop.run(self._ws.get_session()).cwd
-        return _painted(f"{self._ws.name}{f'@{seq}' if seq else ''}", cwd)
+        return _colored_prompt(f"{self._ws.name}{f'@{seq}' if seq else ''}", cwd)
 
     def _names(self) -> set[str]:
         from ramet.commands.framework.table import COMMANDS
@@ -341,11 +340,11 @@ class RemoteTerminal(Terminal):
 
 _LEAVING: Final = re.compile(r"(?:!exit|!quit|exit|logout)(?:\s+(\d+))?")
 _SPECIAL: Final = re.compile(r"[\s'\"\\$&;|<>()*?\[\]#`!{}]")
-"""What means something to the shell in a name."""
+"""Characters of a name that the shell would interpret."""
 
 
 def _message(text: str) -> str:
-    """What `!commit` was given: the message as it is, or as people write it elsewhere, behind `-m`."""
+    """Return the message of `!commit MESSAGE`, or of `!commit -m MESSAGE`."""
     if not text.startswith("-m"):
         return text
     try:
@@ -358,11 +357,11 @@ def _remember(write: Callable[[str], None], path: str) -> None:
     try:
         write(path)
     except OSError:
-        pass  # there is no home, or nothing can be written there: the next shell has no history
+        pass  # no writable home directory: the next shell has no history
 
 
 def _options(command: str) -> list[str]:
-    """The options of a command, as it declares them."""
+    """List the options that a command declares."""
     from ramet.commands.framework.table import COMMANDS, Lazy
 
     found = COMMANDS.get(command)
@@ -375,15 +374,15 @@ def _options(command: str) -> list[str]:
             for spec in loaded.table.specs if spec.store != "refuse" for name in spec.names]  # fmt: skip
 
 
-def _painted(where: str, cwd: object) -> str:
-    """The prompt; colours are marked as taking no room."""
+def _colored_prompt(where: str, cwd: object) -> str:
+    """Return the prompt; colours are marked as zero width for readline."""
     if "NO_COLOR" in os.environ or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return f"{where}:{cwd}$ "
     return f"\001\033[1;32m\002{where}\001\033[0m\002:\001\033[1;34m\002{cwd}\001\033[0m\002$ "
 
 
-def _unfinished(text: str) -> bool:
-    """Whether a text could still become a whole command."""
+def _is_incomplete(text: str) -> bool:
+    """Return whether more lines could complete a command."""
     from ramet.shell.syntax import parse
     from ramet.shell.syntax.errors import SyntaxFailure
 

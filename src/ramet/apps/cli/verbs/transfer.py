@@ -20,24 +20,24 @@ Compress = Annotated[str | None, Option(help="gz, bz2 or xz.")]
 
 def checkout(
     name: Name,
-    target: Annotated[str, Argument(help="Directory that is made equal to the tree.")],
+    target: Annotated[str, Argument(help="Directory to write; becomes equal to the tree.")],
     store: Where = HOME,
-    prefix: Annotated[str | None, Option(help="Only the mount at this prefix; all mounts when left out.")] = None,
+    prefix: Annotated[str | None, Option(help="Write only this mount. Default: all mounts.")] = None,
     replace: Annotated[
-        bool, Option("--replace", help="The directory may have content: what is not in the revision is removed.")
+        bool, Option("--replace", help="Replace the directory's content: files not in the revision are removed.")
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a revision to a real directory.
-    With --replace only what differs is written, and what is not in the revision is removed.
+    """Write a revision to a directory on disk.
+    With --replace, write only differences and remove files that are not in the revision.
     """
     where, revision = split_name(name)
     place = Path(target).expanduser()
     if not replace and place.is_dir() and any(place.iterdir()):
         raise RametError(
-            "already_exists", f"{target} is not empty",
-            "give an empty directory, or --replace to make it equal to the revision: what else is in it is removed",
+            "already_exists", f"cannot check out to {target}: not empty",
+            "use an empty directory, or pass --replace to remove files that are not in the revision",
         )  # fmt: skip
     with progress_bar(quiet) as progress:
         receipt = any_store(store)[where].checkout(str(place), revision, prefix, progress=progress)
@@ -53,7 +53,7 @@ def checkout(
 
 def snapshot(
     name: Name,
-    target: Annotated[str, Argument(help="Tar to write.")],
+    target: Annotated[str, Argument(help="Tar file to write.")],
     store: Where = HOME,
     compress: Compress = None,
     quiet: Quiet = False,
@@ -66,11 +66,11 @@ def snapshot(
 
 def export(
     name: Name,
-    target: Annotated[str, Argument(help="What to write; `-` is the standard output.")],
+    target: Annotated[str, Argument(help="File or directory to write; `-` is standard output.")],
     store: Where = HOME,
-    tar: Annotated[bool, Option("--tar", help="A plain tar of the files.")] = False,
-    git: Annotated[bool, Option("--git", help="The whole history as a git repository.")] = False,
-    git_stream: Annotated[bool, Option("--git-stream", help="The history for `git fast-import`.")] = False,
+    tar: Annotated[bool, Option("--tar", help="Write a plain tar of the files.")] = False,
+    git: Annotated[bool, Option("--git", help="Write the whole history as a git repository.")] = False,
+    git_stream: Annotated[bool, Option("--git-stream", help="Write the history for `git fast-import`.")] = False,
     compress: Compress = None,
     quiet: Quiet = False,
 ) -> None:
@@ -81,7 +81,7 @@ def export(
         where, revision = split_name(name)
         handle = any_store(store)[where]
         if git + git_stream + tar > 1 or ((git or git_stream) and (revision or compress)):
-            raise RametError("invalid_argument", "these options do not go together", "see `ramet export --help`")
+            raise RametError("invalid_argument", "--tar, --git and --git-stream exclude each other", "pass one of them")
         if git:
             done = handle.export_git(target, progress=progress)
             counts = {"commit": done.commits, "blob": done.blobs, "tag": done.tags}
@@ -102,20 +102,20 @@ def export(
 
 def import_archive(
     name: Annotated[str, Argument(help="Name of the workspace; created if it does not exist.")],
-    source: Annotated[str, Argument(help="Snapshot or any other tar; `-` is the standard input.")],
+    source: Annotated[str, Argument(help="Snapshot or any other tar; `-` is standard input.")],
     store: Where = HOME,
     prefix: Annotated[str, Option(help="Mount that a plain tar replaces.")] = "/",
-    kind: Annotated[str | None, Option(help="snapshot or tar; found out when left out.")] = None,
+    kind: Annotated[str | None, Option(help="snapshot or tar. Default: detected.")] = None,
     message: Message = "",
     author: Annotated[str, Option(help="Author of the revision.")] = "",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a revision of a snapshot tar or of any other tar."""
+    """Import a snapshot tar, or any other tar, as a revision."""
     with progress_bar(quiet) as progress:
         if source != "-" and not Path(source).expanduser().exists():
             raise RametError(
-                "not_found", f"there is no {source}", "give a tar that exists, or - for the standard input"
+                "not_found", f"cannot open {source}: no such file", "name an existing tar, or - for standard input"
             )
         given = sys.stdin.buffer if source == "-" else str(Path(source).expanduser())
         done = any_store(store).import_archive(

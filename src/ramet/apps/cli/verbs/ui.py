@@ -1,4 +1,4 @@
-"""`ramet ui`: open the web page, served here or by a running server. The token is never printed."""
+"""`ramet ui`: open the web page, served here or by a running server. It never prints the token."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from ramet.core.paths import encode
 
 PATIENCE: Final = 30.0
 IDLE: Final = 20.0
-"""Seconds after a command in the page's terminal until agents may write to the workspace again."""
+"""Seconds after a command in the page's terminal until other writers can open the workspace."""
 
 
 def ui(
     name: Annotated[
         str | None,
-        Argument(help="What to begin with: NAME, NAME@REVISION, NAME@REVISION:/path.", complete=known_names),
+        Argument(help="Start page: NAME, NAME@REVISION or NAME@REVISION:/path.", complete=known_names),
     ] = None,
     store: Where = HOME,
-    url: Annotated[str | None, Option(help="A server that runs with --ui, instead of one for this store.")] = None,
+    url: Annotated[str | None, Option(help="Use a running server (started with --ui) instead of this store.")] = None,
     token_file: Annotated[
         str | None, Option(help="File with the token of --url. Default: $RAMET_TOKEN, then STORE/server-token.")
     ] = None,
-    port: Annotated[int, Option(help="Port on 127.0.0.1; 0 is any that is free.")] = 0,
-    browser: Annotated[bool, Option(help="Open a browser; never done without a display.")] = True,
+    port: Annotated[int, Option(help="Port on 127.0.0.1; 0 picks a free port.")] = 0,
+    browser: Annotated[bool, Option(help="Open a browser if there is a display.")] = True,
     config: ConfigFile = None,
 ) -> None:
-    """Look at workspaces in a browser: history, files, differences, who wrote what, and a terminal.
+    """Open workspaces in a browser: history, files, diffs, blame and a terminal.
 
-    The link that is printed lets one browser in, once, within ten minutes. Nothing listens but 127.0.0.1.
+    The printed link works once, in one browser, within ten minutes. The server listens on 127.0.0.1 only.
     """
     place = place_of(name)
     if url is None and store.startswith(("http://", "https://")):
@@ -53,12 +53,12 @@ def ui(
         show_link(request_link(url.rstrip("/"), token, place), browser)
         return
     if store.startswith("unix:"):
-        raise RametError("unsupported", "a browser cannot use a unix socket", "serve with a port, and give --url")
+        raise RametError("unsupported", "cannot open a unix socket in a browser", "serve on a port, and pass --url")
     _serve(store, place, name, port, browser, config)
 
 
 def place_of(name: str | None) -> str:
-    """Where the page shows NAME, NAME@REVISION or NAME@REVISION:/path."""
+    """Return the page's address of NAME, NAME@REVISION or NAME@REVISION:/path."""
     if name is None:
         return ""
     found = address(name)
@@ -76,7 +76,7 @@ def _serve(store: str, place: str, name: str | None, port: int, browser: bool, c
     wanted = None if name is None else address(name).name
     if wanted is not None and wanted not in served and (described is None or described.name != wanted):
         raise RametError("workspace_not_found", f"no workspace {wanted!r}", "see `ramet ls`, or create it")
-    token = secrets.token_urlsafe(32)  # of this run alone: when it ends, whatever has it can do nothing
+    token = secrets.token_urlsafe(32)  # for this run only: useless after it ends
     pages = Pages(token)
     at = listen("127.0.0.1", port)
     origin = f"http://127.0.0.1:{at.getsockname()[1]}"
@@ -85,11 +85,11 @@ def _serve(store: str, place: str, name: str | None, port: int, browser: bool, c
         return pages.link(origin, place)
 
     show_link(link(), browser)
-    told = "Ctrl-C ends it."
+    told = "Press Ctrl-C to stop."
     if sys.stdin.isatty():
         threading.Thread(target=_more_links, args=(link,), daemon=True).start()
-        told = "Enter prints a new link, Ctrl-C ends it."
-    print(f"It opens once. {told}", file=sys.stderr)
+        told = "Press Enter for a new link, Ctrl-C to stop."
+    print(f"The link works once. {told}", file=sys.stderr)
     configs = {} if described is None else {described.name or "*": described}
     settings = ServerSettings(token=token, configs=configs, idle=IDLE, tune_gc=True)
     serve(served, settings=settings, mounts={UI: pages}, listening=at)
@@ -101,20 +101,20 @@ def _more_links(link: Callable[[], str]) -> None:
 
 
 def token_of(file: str | None, store: str) -> str:
-    """The token of a server: in the file that was named, in `RAMET_TOKEN`, or where `ramet serve` leaves it."""
+    """Read a server's token from the named file, from `RAMET_TOKEN`, or from the file of `ramet serve`."""
     from ramet.apps.server.settings import read_token
 
     told = os.environ.get("RAMET_TOKEN")
     if file is None and told:
         return told
     place = Path(file if file is not None else f"{store}/server-token").expanduser()
-    if not place.exists():  # reading would make one, which that server does not know
-        raise RametError("invalid_argument", f"no token in {place}", "give --token-file, or set RAMET_TOKEN")
+    if not place.exists():  # reading would create a token that the server does not know
+        raise RametError("invalid_argument", f"no token in {place}", "pass --token-file, or set RAMET_TOKEN")
     return read_token(place)
 
 
 def request_link(url: str, token: str, place: str) -> str:
-    """A link from a server that runs."""
+    """Request a link from a running server."""
     headers = {"Authorization": f"Bearer {token}"}
     try:
         request = url_request.Request(f"{url}/ui/link", data=b"", headers=headers, method="POST")
@@ -124,14 +124,14 @@ def request_link(url: str, token: str, place: str) -> str:
         refused.close()
         if refused.code == 401:
             raise RametError(
-                "unauthenticated", f"{url} does not know this token", "see --token-file and RAMET_TOKEN"
+                "unauthenticated", f"{url} rejects the token", "check --token-file and RAMET_TOKEN"
             ) from None
         raise RametError(
-            "unsupported", f"{url} serves no page ({refused.code})", "start it with `ramet serve --ui`"
+            "unsupported", f"{url} does not serve the web page ({refused.code})", "start it with `ramet serve --ui`"
         ) from None
     except (url_error.URLError, OSError) as failed:
         why = getattr(failed, "reason", failed)
-        raise RametError("unavailable", f"{url} cannot be reached: {why}", "is the server running?") from None
+        raise RametError("unavailable", f"cannot reach {url}: {why}", "check that the server runs") from None
     return f"{url}/ui/#/{place}?link={code}"
 
 
@@ -144,7 +144,7 @@ def show_link(link: str, browser: bool) -> None:
 
 
 def _has_display() -> bool:
-    """Whether a browser could be seen: a browser in the terminal, or one on a far machine's screen, helps nobody."""
+    """Return whether the user would see a browser; one in the terminal or on a remote screen does not count."""
     if sys.platform in ("darwin", "win32"):
         return "SSH_CONNECTION" not in os.environ
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,4 +1,4 @@
-"""`ramet version`."""
+"""`ramet version`: print the version."""
 
 from __future__ import annotations
 

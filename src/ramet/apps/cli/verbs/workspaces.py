@@ -13,7 +13,7 @@ from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
 
 KEYS: Final = ("revision", "id", "time", "message", "phase", "lineage", "resumable", "content", "parents")
-"""What is told of a head; nothing of a workspace that has none yet."""
+"""Fields of a workspace's head; empty if it has no revision yet."""
 
 
 def create(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
@@ -29,13 +29,13 @@ def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
     for name, head in found.heads().items():
         rows.append({"workspace": name, **(dict.fromkeys(KEYS) if head is None else revision_row(head))})
     if not rows and not as_json and sys.stdout.isatty():
-        print(f"no workspace in {store} yet; `ramet create NAME` makes one")
+        print(f"no workspaces in {store}; run `ramet create NAME`")
         return
     show(rows, ("workspace", "revision", "time", "message"), as_json)
 
 
 def rm(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
-    """Remove a workspace. Its revisions stay until they are collected."""
+    """Remove a workspace. Its revisions stay until gc deletes them."""
     any_store(store).rm(name)
     if as_json:
         say({"removed": name}, "", True)
@@ -47,38 +47,38 @@ def fork(
     store: Where = HOME,
     as_json: AsJson = False,
 ) -> None:
-    """Begin a workspace with a revision of another one; nothing is copied."""
+    """Create a workspace from a revision of another one; no data is copied."""
     where, revision = split_name(name)
     made = any_store(store)[where].fork(revision, new_name)
     say({"workspace": new_name, **revision_row(made)}, made.name, as_json)
 
 
 def revert(
-    name: Annotated[str, Argument(help="NAME@REVISION whose content becomes the new tip.")],
+    name: Annotated[str, Argument(help="NAME@REVISION to restore.")],
     paths: Annotated[list[str] | None, Argument(help="Only these paths.")] = None,
     store: Where = HOME,
     message: Message = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make the content of a past revision the newest one, whole or by path. History stays."""
+    """Restore a past revision as a new one, all of it or some paths. History stays."""
     where, revision = split_name(name)
     if revision is None:
-        raise RametError("invalid_argument", "no revision was given", "write NAME@REVISION; `ramet log` lists them")
+        raise RametError("invalid_argument", "missing revision", "write NAME@REVISION; see `ramet log`")
     handle = any_store(store)[where]
     made = handle.revert(revision, message, paths)
     if paths and handle.find(made.parents[0].hex()).content_manifest == made.content_manifest:
-        print(f"ramet: {', '.join(paths)} was so already, or is in neither revision", file=sys.stderr)
+        print(f"ramet: {', '.join(paths)} did not change, or is in neither revision", file=sys.stderr)
     say(revision_row(made), made.name, as_json)
 
 
 def merge(
     name: Name,
-    other: Annotated[str, Argument(help="OTHER or OTHER@REVISION to bring in.")],
+    other: Annotated[str, Argument(help="OTHER or OTHER@REVISION to merge.")],
     store: Where = HOME,
     message: Message = "",
     as_json: AsJson = False,
 ) -> int:
-    """Bring another workspace into this one. Conflicts are listed, change nothing, and give status 4."""
+    """Merge another workspace into this one. Conflicts are listed, change nothing, and give status 4."""
     result = any_store(store)[split_name(name)[0]].merge(other, message)
     if result.revision is not None:
         say(revision_row(result.revision), result.revision.name, as_json)
@@ -88,15 +88,15 @@ def merge(
 
 
 def tag(
-    name: Annotated[str, Argument(help="NAME to list its tags, NAME@REVISION to name that revision.")],
-    tag: Annotated[str | None, Argument(help="Name of the tag; lists when left out.")] = None,
+    name: Annotated[str, Argument(help="NAME to list its tags, NAME@REVISION to tag that revision.")],
+    tag: Annotated[str | None, Argument(help="Name of the tag. Default: list tags.")] = None,
     store: Where = HOME,
     delete: Annotated[bool, Option("--delete", "-d", help="Remove the tag.")] = False,
-    force: Annotated[bool, Option("--force", "-f", help="Move a tag that exists.")] = False,
-    message: Annotated[str, Option("--message", "-m", help="What the tag is for.")] = "",
+    force: Annotated[bool, Option("--force", "-f", help="Move an existing tag.")] = False,
+    message: Annotated[str, Option("--message", "-m", help="Message of the tag.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Name a revision so that NAME@TAG finds it and it is kept; list or delete such names."""
+    """Tag a revision: NAME@TAG names it, and gc keeps it. Also list or delete tags."""
     where, revision = split_name(name)
     handle = any_store(store)[where]
     if tag is None:
@@ -104,7 +104,7 @@ def tag(
             {"tag": t.name, "revision": handle.find(t.name).name, "id": t.target.hex(), "message": t.message}
             for t in handle.tags()
         ]
-        show(rows, ("tag", "revision", "id", "message"), as_json, empty=f"{where} has no tag")
+        show(rows, ("tag", "revision", "id", "message"), as_json, empty=f"{where} has no tags")
     elif delete:
         handle.untag(tag)
     else:
