@@ -302,11 +302,11 @@ EDITS = [
     (("new/f", "", "hello\n", False), "created new/f", b"hello\n"),
     (("f", "two", "2", False), "changed f", b"one 2 one"),
     (("f", "one", "1", True), "replaced 2 in f", b"1 two 1"),
-    (("f", "one", "1", False), "error: `old` is 2 times in f", b"one two one"),
+    (("f", "one", "1", False), "error: `old` occurs 2 times in f", b"one two one"),
     (("f", "three", "3", False), "error: `old` is not in f", b"one two one"),
     (("f", "", "x", False), "error: f exists", b"one two one"),
-    (("../out", "a", "b", False), "error: ../out cannot be read", None),
-    (("gone", "a", "b", False), "error: there is no gone", None),
+    (("../out", "a", "b", False), "error: cannot read ../out", None),
+    (("gone", "a", "b", False), "error: no file gone", None),
 ]
 
 
@@ -322,6 +322,6 @@ def test_edit(given: tuple[str, str, str, bool], said: str, content: bytes | Non
         assert answer.startswith(said)
         if content is not None:
             assert await get(session, given[0]) == content
-        assert (await tool.on_invoke_tool(None, "{")).startswith("error: give path")
+        assert (await tool.on_invoke_tool(None, "{")).startswith("error: path, old")
 
     in_session(use)

@@ -2,8 +2,8 @@
 
 client.beta.messages.run_tools(..., tools=[RametAsyncMemoryTool(ws)])
 
-The model sees `/memories`; it is `directory` of the workspace, and no path and no link leads out of it. In a workspace
-of a store every change is a revision.
+The model sees `directory` of the workspace as `/memories`; no path or link leads out of it. In a stored workspace every
+change is a revision.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ except ModuleNotFoundError as error:
 
 MEMORIES: Final = parse("/memories")
 DEEP: Final = 2
-"""Levels of directories that a view shows."""
+"""Directory levels that a view shows."""
 
 
 class Memory:
-    """The six commands, on any workspace. Texts are for a model to read; what it did wrong is a `ToolError`."""
+    """The six memory commands on any workspace. Results are text for a model; its mistakes raise `ToolError`."""
 
     def __init__(self, ws: Workspace, directory: str = str(MEMORIES)) -> None:
         self._ws, self._top, self._box = ws, parse(directory), Toolbox(ws)
@@ -50,15 +50,15 @@ class Memory:
         return text if self._top == MEMORIES else text.replace(str(self._top), str(MEMORIES))
 
     async def _at(self, text: str) -> Path:
-        """The place of a path that the model wrote, once it is sure that it lies below the directory."""
+        """Resolve a path of the model; refuse one outside the directory."""
         path = parse(text)
         if not text.startswith("/") or not path.under(MEMORIES) or ".." in text.split("/"):
-            raise ToolError(f"{text}: paths begin with {MEMORIES}/ and stay there")
+            raise ToolError(f"{text}: use a path below {MEMORIES}/")
         fs = self._box.fs
         await ops.make_dirs(fs, self._top)
         where, top = path.below(MEMORIES).onto(self._top), await fs.resolve(self._top)
         there = where
-        while not await ops.exists(fs, there):  # a link among the parents that exist could lead elsewhere
+        while not await ops.exists(fs, there):  # a link among the existing parents could lead outside
             there = there.parent
         if not (await fs.resolve(there)).under(top):
             raise ToolError(f"{text}: a link leads out of {MEMORIES}")
@@ -73,7 +73,7 @@ class Memory:
         stat = await self._box.fs.stat(where, follow=True)
         if stat.is_dir:
             lines = await self._listed(where, command.path.rstrip("/"), DEEP)
-            return f"{command.path} holds, {DEEP} levels deep and without hidden names:\n" + "\n".join(lines)
+            return f"{command.path}, up to {DEEP} levels deep, without hidden files:\n" + "\n".join(lines)
         first, last = command.view_range or (1, -1)
         given: dict[str, Any] = {"path": str(where), "offset": max(first, 1)}
         given["limit"] = 999_999 if last == -1 else max(last - given["offset"] + 1, 0)
@@ -81,7 +81,7 @@ class Memory:
         text = str(answer["text"])
         numbered = [f"{n:6}\t{line}" for n, line in enumerate(text.split("\n") if text else [], given["offset"])]
         if len(text.encode()) >= MAX_OUTPUT and answer["truncated"]:
-            numbered.append(f"[cut here; go on with view_range from line {answer['next_offset']}]")
+            numbered.append(f"[truncated; continue with view_range from line {answer['next_offset']}]")
         return f"{command.path}, with line numbers:\n" + "\n".join(numbered)
 
     async def _listed(self, where: Path, shown: str, deep: int) -> list[str]:
@@ -102,7 +102,7 @@ class Memory:
         await ops.make_dirs(self._box.fs, where.parent)
         await self._box.fs.write(where, encode(command.file_text), How.CREATE)
         await self._keep(f"create {command.path}")
-        return f"{command.path} was made."
+        return f"{command.path} was created."
 
     async def str_replace(self, command: Any) -> str:
         where = await self._at(command.path)
@@ -112,7 +112,7 @@ class Memory:
         lines = (await ops.read_bytes(self._box.fs, where)).decode("utf-8", "replace").split("\n")
         at = next((n for n, line in enumerate(lines) if command.new_str.split("\n")[0] in line), 0)
         shown = [f"{n + 1:6}\t{lines[n]}" for n in range(max(at - 2, 0), min(at + 3, len(lines)))]
-        return f"{command.path} was changed. Around the change it reads now:\n" + "\n".join(shown)
+        return f"{command.path} was changed. The lines around the change:\n" + "\n".join(shown)
 
     async def insert(self, command: Any) -> str:
         where = await self._at(command.path)
@@ -121,7 +121,7 @@ class Memory:
         if not lines[-1]:
             lines.pop()
         if not 0 <= command.insert_line <= len(lines):
-            raise ToolError(f"insert_line {command.insert_line}: {command.path} has the lines 0 to {len(lines)}")
+            raise ToolError(f"insert_line {command.insert_line}: {command.path} has lines 0 to {len(lines)}")
         lines.insert(command.insert_line, encode(command.insert_text.removesuffix("\n")))
         await self._box.fs.write(where, b"\n".join(lines) + b"\n", if_version=stat.version)
         await self._keep(f"insert into {command.path}")
@@ -161,7 +161,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Memory, Any], Awaitable[str]]]] = {
 
 
 class RametAsyncMemoryTool(BetaAsyncAbstractMemoryTool):  # type: ignore[misc]
-    """For `AsyncAnthropic`; runs on the loop of its caller."""
+    """The memory tool for `AsyncAnthropic`; runs on the caller's event loop."""
 
     def __init__(self, ws: Workspace, directory: str = str(MEMORIES), **options: Any) -> None:
         super().__init__(**options)
@@ -177,7 +177,7 @@ class RametAsyncMemoryTool(BetaAsyncAbstractMemoryTool):  # type: ignore[misc]
 
 
 class RametMemoryTool(BetaAbstractMemoryTool):  # type: ignore[misc]
-    """For `Anthropic`; runs on a loop of its own, so the workspace *must not* be used from another at that moment."""
+    """The memory tool for `Anthropic`; runs on its own event loop, so *do not* use the workspace from another one."""
 
     def __init__(self, ws: Workspace, directory: str = str(MEMORIES), **options: Any) -> None:
         super().__init__(**options)

@@ -25,19 +25,19 @@ NAME = "ramet"
 def workspace_server(
     ws: Workspace, tools: Iterable[str] | None = None, *, name: str = NAME, session_id: str = DEFAULT_SESSION_ID
 ) -> McpSdkServerConfig:
-    """What `mcp_servers` takes; all tools, or only these."""
+    """Return a server for `mcp_servers`, with all tools or only these."""
     return create_sdk_mcp_server(name, version("ramet"), workspace_tools(ws, tools, session_id=session_id))
 
 
 def tool_names(ws: Workspace, tools: Iterable[str] | None = None, *, name: str = NAME) -> list[str]:
-    """The names by which `allowed_tools` and hooks know the tools."""
+    """Return the tool names for `allowed_tools` and hooks."""
     return [f"mcp__{name}__{tool}" for tool in chosen_tools(tools, ws)]
 
 
 def workspace_tools(
     ws: Workspace, tools: Iterable[str] | None = None, *, session_id: str = DEFAULT_SESSION_ID
 ) -> list[SdkMcpTool[Any]]:
-    """The tools by themselves, for a server that has others too."""
+    """Return the tools alone, for a server that also has others."""
     chosen, box = chosen_tools(tools, ws), Toolbox(ws, session_id)
     return [_made(tool, chosen, box) for tool in chosen.values()]
 

@@ -2,7 +2,7 @@
 
     agent = create_deep_agent(backend=RametSandbox(store="~/.ramet", name="proj-x"))
 
-All work runs on one loop of the sandbox's own. With a store, what an operation changed is a revision before it returns.
+All work runs on the sandbox's own event loop. With a store, an operation commits its changes before it returns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ramet.agents.own_session import run_apart
+from ramet.agents.own_session import run_in_own_session
 from ramet.core import ops
 from ramet.core.errors import fail, missing_extra, reason
 from ramet.core.paths import Path, encode, parse
@@ -45,7 +45,7 @@ except ModuleNotFoundError as error:
     raise missing_extra("deepagents", "the Deep Agents sandbox") from error
 
 SHOWN: Final = 512_000
-"""Bytes of a file that one `read` gives."""
+"""Bytes of a file per `read`."""
 CUT: Final = "\n[this line is longer than one read gives: use `cut -c` or download the file]"
 CODES: Final = {
     errno.ENOENT: "file_not_found", errno.ENOTDIR: "file_not_found", errno.EACCES: "permission_denied",
@@ -55,9 +55,9 @@ CODES: Final = {
 
 
 class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
-    """Give nothing for a sandbox in memory, `store` for a durable one, or `workspace` for one that you made.
+    """Pass nothing for a sandbox in memory, `store` for a durable one, or `workspace` for your own.
 
-    A workspace that you made *must not* be used from elsewhere at the same moment; you close it.
+    *Do not* use your own workspace from elsewhere at the same time, and close it yourself.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
         wait: float = 10.0,
     ) -> None:
         if workspace is not None and (store or name or mounts):
-            raise ValueError("a workspace goes alone: it has its mounts and its place already")
+            raise ValueError("workspace= excludes mounts=, store= and name=")
         if name is not None and store is None:
-            raise ValueError("name= chooses a workspace of a store")
+            raise ValueError("name= needs store=")
         self._portal = LoopThread("ramet-deepagents")
         self._id = name or f"agent-{uuid.uuid4().hex[:12]}"
         self._cwd, self._env, self._timeout = parse(cwd), dict(env or {}), timeout
@@ -116,13 +116,13 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
         self.close()
 
     def close(self) -> None:
-        """Commit what is left and end. Closing twice is fine."""
+        """Commit pending changes and close. Idempotent."""
         if self._owned and not self._ws.closed:
             self._portal.run(self._ws.finish() if isinstance(self._ws, StoredWorkspace) else self._ws.close())
         self._portal.close()
 
     async def _keep(self, message: str) -> None:
-        """What was acknowledged is durable: a revision, unless nothing has changed."""
+        """Commit changes, if any, so that a returned operation is durable."""
         if self._owned and isinstance(self._ws, StoredWorkspace):
             await self._ws.commit(self._ws.secrets.scrub_text(message.strip().partition("\n")[0][:72]))
 
@@ -133,10 +133,10 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
     # -------------------------------------------------------------------------------------------- commands
 
     async def _execute(self, command: str, timeout: float | None) -> ExecuteResponse:
-        seconds = self._timeout if timeout is None else timeout or None  # 0 is no timeout at all
-        # Both streams in the order in which they were written, as in a terminal.
+        seconds = self._timeout if timeout is None else timeout or None  # 0 means no timeout
+        # Both streams in the order of the writes, as in a terminal.
         text = f"exec 2>&1; {command}"
-        result = await run_apart(self._ws, text, cwd=str(self._cwd), env=self._env, timeout=seconds)
+        result = await run_in_own_session(self._ws, text, cwd=str(self._cwd), env=self._env, timeout=seconds)
         await self._keep(command)
         output = (result.stdout + result.stderr).decode("utf-8", "replace")
         return ExecuteResponse(output=output, exit_code=result.exit_code, truncated=result.truncated)
@@ -147,7 +147,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         return await self._portal.arun(self._execute(command, timeout))
 
-    # --------------------------------------------------------------------------------------------- looking
+    # --------------------------------------------------------------------------------------------- reading
 
     async def _ls(self, path: str) -> LsResult:
         try:
@@ -191,11 +191,11 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
         except (OSError, InvalidGlobPatternError) as problem:
             return GrepResult(error=_told(path or ".", problem))
         if "\n" in pattern:
-            return GrepResult(matches=[])  # no line holds it
-        # The arguments are variables: no quoting can go wrong.
+            return GrepResult(matches=[])  # no line contains it
+        # The arguments are variables, which avoids quoting.
         search = 'grep -rnHIFZ -e "$PATTERN" -- "$TOP"'
         given = {"PATTERN": pattern, "TOP": str(top)}
-        result = await run_apart(self._ws, search, cwd=str(self._cwd), env=given, timeout=self._timeout)
+        result = await run_in_own_session(self._ws, search, cwd=str(self._cwd), env=given, timeout=self._timeout)
         if result.exit_code > 1:
             return GrepResult(error=f"Path '{top}': {result.stderr.decode('utf-8', 'replace').strip()}")
         matches: list[Any] = []
@@ -233,7 +233,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
         return GlobResult(matches=found)
 
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
-        """Absolute paths of regular files: the framework's permission rules see no others."""
+        """List absolute paths of regular files, as the framework's permission rules expect."""
         return self._portal.run(self._glob(pattern, path))
 
     async def aglob(self, pattern: str, path: str | None = None) -> GlobResult:
@@ -261,7 +261,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
             raise fail(errno.EISDIR if kind is Kind.DIR else errno.EINVAL, path)
         return await ops.read_bytes(self._fs, where)
 
-    # -------------------------------------------------------------------------------------------- changing
+    # -------------------------------------------------------------------------------------------- writing
 
     async def _put(self, path: str, data: bytes) -> None:
         where = _absolute(path)
@@ -362,7 +362,7 @@ def _info(path: Path, stat: Stat) -> dict[str, Any]:
 
 
 def _is_media(path: str) -> bool:
-    """Whether the name says that a model should be shown the bytes, not lines."""
+    """Return whether the file name means binary content rather than lines of text."""
     kind = mimetypes.guess_type(path)[0] or ""
     return (kind.startswith(("image/", "audio/", "video/")) and kind != "image/svg+xml") or kind == "application/pdf"
 
@@ -375,7 +375,7 @@ def _as_text(data: bytes) -> str | None:
 
 
 def _page(path: str, text: str, offset: int, limit: int) -> ReadResult:
-    """Some lines of a text. One that is too long for a read is cut, and says so; the next page goes on after it."""
+    """Return some lines of a text. A line too long for one read is truncated with a note; the next page follows it."""
     if not text.strip():
         return ReadResult(file_data={"content": text, "encoding": "utf-8"})
     lines = text.replace("\r\n", "\n").split("\n")

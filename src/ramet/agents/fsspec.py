@@ -3,7 +3,7 @@
     pandas.read_csv("ramet://proj-x@v1/data/table.csv")        # a revision, read-only, fetched as it is needed
     RametFileSystem(workspace=ws).ls("/")                      # a live workspace, readable and writable
 
-Operations run on fsspec's own thread; a live workspace *must not* be changed from elsewhere at the same moment.
+Operations run on fsspec's own thread; *do not* change a live workspace from elsewhere at the same time.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ except ImportError as error:
 PROTOCOL: Final = "ramet"
 BLOCK: Final = 1 << 20
 SPOOLED: Final = 8 << 20
-"""Bytes of a file being written that stay in memory."""
+"""Bytes of a file being written that are kept in memory; more goes to a temporary file."""
 TYPES: Final = {Kind.FILE: "file", Kind.DIR: "directory", Kind.LINK: "link"}
 
 
 class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
-    """Paths are those of the workspace. `name` and `revision` choose one from a store, `workspace` is a live one.
+    """A file system with the workspace's paths. `name` and `revision` select a stored one, `workspace` a live one.
 
-    `resources` stand in for remote mounts, of which a revision has only the configuration.
+    `resources` replace remote mounts, of which a revision has only the configuration.
     """
 
     protocol: ClassVar[str] = PROTOCOL
@@ -63,7 +63,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
         super().__init__(asynchronous=asynchronous, loop=loop, **options)
         if (workspace is None) is (name is None):
             raise RametError(
-                "invalid_argument", "neither or both of a workspace and a name were given",
+                "invalid_argument", "need exactly one of workspace= and name=",
                 "pass workspace=..., or name=... for one of a store (ramet://NAME@REVISION/path)",
             )  # fmt: skip
         self._tree: Resource | None = None if workspace is None else workspace.fs
@@ -75,7 +75,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
-        """The path inside the workspace; `ramet://name@rev` in front of it is for `_get_kwargs_from_urls`."""
+        """Return the path inside the workspace; `_get_kwargs_from_urls` parses `ramet://name@rev` before it."""
         if isinstance(path, list):
             return [cls._strip_protocol(one) for one in path]
         text = os.fspath(path)
@@ -98,7 +98,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
         return f"{PROTOCOL}://{where}{self._strip_protocol(name)}"
 
     async def _fs(self) -> Any:
-        """The tree: that of the live workspace, or of the revision, which is opened when it is first needed."""
+        """Return the live workspace's tree, or the revision's, opened on first use."""
         if self._tree is None:
             if self._opening is None:
                 self._opening = asyncio.Lock()
@@ -111,13 +111,13 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
 
     def _changing(self, path: str) -> None:
         if self._name is not None:
-            raise fail(errno.EROFS, path, "Read-only file system: a revision never changes")
+            raise fail(errno.EROFS, path, "Read-only file system: revisions are immutable")
 
     @staticmethod
     def _at(path: str) -> Path:
         return parse(path)
 
-    # --------------------------------------------------------------------------------------------- looking
+    # --------------------------------------------------------------------------------------------- reading
 
     async def _info(self, path: str, **_: Any) -> dict[str, Any]:
         where = self._strip_protocol(path)
@@ -128,7 +128,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
                 return {**_entry(where, await fs.stat(self._at(where), follow=True)), "islink": True,
                         "destination": stat.target}  # fmt: skip
             except OSError:
-                pass  # it leads nowhere: then the link itself is all there is
+                pass  # a dangling link: report the link itself
         return _entry(where, stat)
 
     async def _ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
@@ -166,7 +166,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
             if target is not lpath:
                 target.close()
 
-    # -------------------------------------------------------------------------------------------- changing
+    # -------------------------------------------------------------------------------------------- writing
 
     async def _pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
         await self._store_at(path, bytes(value), How.CREATE if mode == "create" else How.REPLACE)
@@ -203,7 +203,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
     async def _rmdir(self, path: str) -> None:
         await self._rm_file(path)
 
-    rmdir = sync_wrapper(_rmdir)  # fsspec makes this one of its own accord for no filesystem
+    rmdir = sync_wrapper(_rmdir)  # fsspec creates no sync version of this one
 
     async def _cp_file(self, path1: str, path2: str, **_: Any) -> None:
         source, target = self._at(self._strip_protocol(path1)), self._at(self._strip_protocol(path2))
@@ -264,17 +264,17 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
 
         found = self.info(path).get("mtime")
         if found is None:
-            raise NotImplementedError(f"the time of {path} is not known")
+            raise NotImplementedError(f"the modification time of {path} is unknown")
         return datetime.fromtimestamp(found, UTC)
 
     def ukey(self, path: str) -> str:
-        """Changes when the content does: the version where there is one."""
+        """Return a token that changes with the content: the version if there is one."""
         info = self.info(path)
         return str(info.get("version") or (info["size"], info.get("mtime")))
 
 
 class RametFile(AbstractBufferedFile):  # type: ignore[misc]
-    """An open file. Reads fetch ranges; what is written is gathered beside memory and stored at once when closed."""
+    """An open file. Reads fetch ranges; writes are spooled to a temporary file and stored on close."""
 
     def __init__(
         self, fs: RametFileSystem, path: str, mode: str, block_size: int, autocommit: bool, **options: Any
@@ -288,7 +288,7 @@ class RametFile(AbstractBufferedFile):  # type: ignore[misc]
         return bytes(sync(self.fs.loop, self.fs._cat_file, self.path, start, end))
 
     def _initiate_upload(self) -> None:
-        """Nothing is visible before the file is closed."""
+        """Do nothing: writes become visible on close."""
 
     def _upload_chunk(self, final: bool = False) -> bool:
         assert self._gathered is not None
@@ -332,16 +332,16 @@ async def _blocks(source: io.IOBase | Any, callback: Any) -> AsyncIterator[bytes
 
 
 def _local_size(path: str) -> int | None:
-    """Bytes of a local file; None for a directory."""
+    """Return the size of a local file; None for a directory."""
     return None if os.path.isdir(path) else os.path.getsize(path)
 
 
 def _opened(path: str, mode: str) -> Any:
-    """A local file; this runs on fsspec's thread, where nobody else waits."""
+    """Read a local file; blocking is fine on fsspec's own thread."""
     return open(path, mode)
 
 
 def _store_at(where: str | None) -> Store:
-    """The store at a place, or where the environment says; so is the key that opens it."""
+    """Open the store at an address, or the one in the environment, which also names its key."""
     key = "env:RAMET_KEY" if os.environ.get("RAMET_KEY") else None
     return Store(where or os.environ.get("RAMET_HOME", "~/.ramet"), key=key)

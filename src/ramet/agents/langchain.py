@@ -24,9 +24,9 @@ except ModuleNotFoundError as error:
 def workspace_tools(
     ws: Workspace, tools: Iterable[str] | None = None, *, session_id: str = DEFAULT_SESSION_ID
 ) -> list[BaseTool]:
-    """All tools, or only these. The message of an answer is JSON; its artifact is the same as an object."""
+    """Return all tools, or only these. A result's message is JSON; its artifact is the same object."""
     chosen, box = chosen_tools(tools, ws), Toolbox(ws, session_id)
-    portal = cache(lambda: LoopThread("ramet-langchain"))  # a thread only for who calls without `await`
+    portal = cache(lambda: LoopThread("ramet-langchain"))  # a thread for synchronous calls only
     return [_made(tool, chosen, box, portal) for tool in chosen.values()]
 
 

@@ -15,7 +15,7 @@ ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
 
 
 async def follow(fs: VFS, names: Iterable[str]) -> Path:
-    """Where these names lead from the root; `..` goes up from where the links before it led."""
+    """Resolve names from the root; `..` goes up from the target of the links before it."""
     done, rest, hops = ROOT, [*names][::-1], 0
     while rest:
         name = rest.pop()

@@ -1,4 +1,4 @@
-"""`run_apart`: run a command in a fresh session, so that framework calls run concurrently."""
+"""`run_in_own_session`: run a command in a fresh session, so that framework calls run concurrently."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ramet.workspace.workspace import Workspace
 PREFIX = "exec-"
 
 
-async def run_apart(
+async def run_in_own_session(
     ws: Workspace,
     command: str,
     *,
@@ -21,7 +21,7 @@ async def run_apart(
     timeout: float | None = None,
     cancel: asyncio.Event | None = None,
 ) -> IOResult:
-    """The result of the command itself; what it put into the background goes on, in a session that waits for it."""
+    """Run a command and return its result; its background jobs continue in the session."""
     await _sweep(ws)
     session_id = next(name for name in map(f"{PREFIX}{{}}".format, count(1)) if name not in ws.sessions)
     session = ws.create_session(session_id, env=env, cwd=cwd)
@@ -36,7 +36,7 @@ async def run_apart(
 
 
 async def _sweep(ws: Workspace) -> None:
-    """Close the sessions whose background work has ended."""
+    """Close sessions whose background jobs have ended."""
     for session in ws.list_sessions():
         if session.session_id.startswith(PREFIX) and not session.lock.locked() and not session.shell.processes:
             await ws.close_session(session.session_id)

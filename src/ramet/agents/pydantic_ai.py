@@ -2,8 +2,8 @@
 
     agent = Agent(model, workspace=RametWorkspaceBackend(store="~/.ramet"))
 
-Building one does nothing. The first operation makes the environment, or attaches to the one that the ref names. With
-a store every operation that changed something is a revision before it returns; without one it lives in this process.
+The constructor does nothing. The first operation creates the environment, or attaches to the one that the ref names.
+With a store, an operation commits its changes before it returns; without one, the environment lives in this process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ramet.agents.links import follow
-from ramet.agents.own_session import run_apart
+from ramet.agents.own_session import run_in_own_session
 from ramet.core import ops
 from ramet.core.errors import RametError, fail, missing_extra
 from ramet.core.limits import Cancelled
@@ -56,14 +56,14 @@ class OpenEnvironment:
 
 
 _OPEN: dict[tuple[object, str], OpenEnvironment] = {}
-"""By place and name. A ref finds its environment here; a stored one is opened again when it is not here."""
+"""Open environments by place and name. A ref finds its environment here, or opens a stored one again."""
 
 
 class RametWorkspaceBackend:
     """Commands, files and real paths of a workspace.
 
-    Give nothing for an environment in memory, `store` for a durable one (`name` chooses it), `ref` for one that exists,
-    or `workspace` for one that you opened yourself and will close yourself.
+    Pass nothing for an environment in memory, `store` for a durable one (`name` selects it), `ref` for an existing one,
+    or `workspace` for one that you open and close yourself.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class RametWorkspaceBackend:
         wait: float = 10.0,
     ) -> None:
         if workspace is not None and (ref or store or name or mounts):
-            raise ValueError("workspace= goes alone: it has its mounts and its place already")
+            raise ValueError("workspace= excludes the other arguments")
         if name is not None and (store is None or ref is not None):
-            raise ValueError("name= chooses a new environment of a store")
+            raise ValueError("name= needs store=")
         if ref is not None and ref.provider != PROVIDER:
-            raise ValueError(f"this ref is of {ref.provider!r}, not of {PROVIDER!r}")
+            raise ValueError(f"this ref belongs to {ref.provider!r}, not to {PROVIDER!r}")
         self._ref, self._given, self._name = ref, workspace, name
         self._store = store if isinstance(store, Store) else None
         self._where = store if isinstance(store, str) else None
@@ -115,7 +115,7 @@ class RametWorkspaceBackend:
             if found is not None and found.gone.is_set():
                 found = None
             elif found is not None and found.loop.is_closed() and isinstance(found.ws, StoredWorkspace):
-                await _give_back(found.ws)  # its tasks ended with their loop: nobody renews the lease
+                await _give_back(found.ws)  # its tasks ended with their event loop: the lease is no longer renewed
                 found = None
             if found is None:
                 found = await self._attach(self._ref.id)
@@ -140,7 +140,7 @@ class RametWorkspaceBackend:
 
     async def _attach(self, name: str) -> OpenEnvironment:
         if self._store is None or name not in self._store:
-            raise WorkspaceUnavailableError(f"there is no environment {name!r}")
+            raise WorkspaceUnavailableError(f"no environment {name!r}")
         live = _OPEN[self._place, name] = OpenEnvironment(await self._open(name), asyncio.get_running_loop())
         return live
 
@@ -157,12 +157,12 @@ class RametWorkspaceBackend:
         return await self._store.open(name, mounts=more, resources=resources, wait=self._wait).__aenter__()
 
     async def _keep(self, live: OpenEnvironment, message: str) -> None:
-        """What was acknowledged is durable: a revision, unless nothing has changed."""
+        """Commit changes, if any, so that a returned operation is durable."""
         if isinstance(live.ws, StoredWorkspace) and live.ws is not self._given and not live.gone.is_set():
             await live.ws.commit(live.ws.secrets.scrub_text(message.strip().partition("\n")[0][:72]))
 
     async def release(self) -> None:
-        """Let another process attach: commit, and close what is open here. The next operation opens it again."""
+        """Commit and close, so that another process can attach. The next operation opens it again."""
         if self._ref is None or self._given is not None or self._store is None:
             return
         live = _OPEN.pop((self._place, self._ref.id), None)
@@ -170,7 +170,7 @@ class RametWorkspaceBackend:
             await live.ws.finish()
 
     async def destroy(self) -> None:
-        """Delete the environment: its commands stop, and its ref leads nowhere any more."""
+        """Delete the environment: stop its commands and invalidate its ref."""
         if self._ref is None:
             return
         live = _OPEN.pop((self._place, self._ref.id), None)
@@ -195,7 +195,7 @@ class RametWorkspaceBackend:
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> CommandResult:
-        """Each command has a shell of its own, which begins in the working directory."""
+        """Run a command in its own shell, which starts in the working directory."""
         text = _command_text(command, shell)
         if timeout is not None and not 0 < timeout < float("inf"):
             raise ValueError("timeout must be a positive finite number or None")
@@ -203,7 +203,9 @@ class RametWorkspaceBackend:
         where = await self.working_dir()
         variables = {**self._env, **(env or {})}
         try:
-            result = await run_apart(live.ws, text, cwd=where, env=variables, timeout=timeout, cancel=live.gone)
+            result = await run_in_own_session(
+                live.ws, text, cwd=where, env=variables, timeout=timeout, cancel=live.gone
+            )
         except (Cancelled, RametError):
             if live.gone.is_set():
                 raise WorkspaceUnavailableError("the environment was deleted while a command ran") from None
@@ -218,7 +220,7 @@ class RametWorkspaceBackend:
         if result.truncated:
             limit = live.ws.settings.limits.output_bytes
             raise WorkspaceOutputLimitError(
-                f"the command went over a limit of the workspace: {err.strip().rpartition(chr(10))[2]}",
+                f"the command exceeded a limit of the workspace: {err.strip().rpartition(chr(10))[2]}",
                 limit=limit, stdout=out[:65536], stderr=err[:65536],
             )  # fmt: skip
         return CommandResult(exit_code=result.exit_code, stdout=out, stderr=err)
@@ -276,7 +278,7 @@ class RametWorkspaceBackend:
         where = _absolute(path)
         real = parse(await self.realpath(str(where.parent))) / where.name if len(where) > 1 else ROOT
         if parse(await self.working_dir()).under(real):
-            raise ValueError(f"{path!r} is the working directory or holds it")
+            raise ValueError(f"{path!r} is or contains the working directory")
         await ops.remove_tree(fs, real)
         await self._keep(live, f"remove {path}")
 
@@ -293,7 +295,7 @@ class RametWorkspaceBackend:
         return True
 
     async def realpath(self, path: str) -> str:
-        """Component by component: `..` after a link climbs from its target, and what is missing stays as written."""
+        """Resolve component by component: `..` after a link goes up from its target; missing names stay as written."""
         _, fs = await self._files()
         _absolute(path)
         return str(await follow(fs, path.split("/")))
@@ -305,9 +307,9 @@ def _full(path: str) -> str:
 
 @dataclass
 class RametWorkspace(AbstractCapability[Any]):
-    """`Agent(model, capabilities=[RametWorkspace(store="~/.ramet")])`: each conversation has a workspace of its own.
+    """`Agent(model, capabilities=[RametWorkspace(store="~/.ramet")])`: a workspace per conversation.
 
-    A run that goes on from the messages of another goes on in its workspace. Refs of other providers are declined.
+    A run that continues the messages of another uses its workspace. Refs of other providers are declined.
     """
 
     store: str | Store | None = None
@@ -322,7 +324,7 @@ class RametWorkspace(AbstractCapability[Any]):
 
 
 async def _give_back(ws: StoredWorkspace) -> None:
-    """Give the lease back without a commit: everything that was acknowledged is committed."""
+    """Release the lease without a commit: all returned operations are committed."""
     lease, ws.lease = ws.lease, None
     if lease is None:
         return
@@ -336,13 +338,13 @@ async def _give_back(ws: StoredWorkspace) -> None:
 def _command_text(command: WorkspaceCommand, shell: bool) -> str:
     if isinstance(command, str):
         if not shell:
-            raise TypeError("a text needs shell=True; pass a sequence of words otherwise")
+            raise TypeError("a string needs shell=True; pass an argv otherwise")
         return command
     if shell:
-        raise TypeError("a sequence of words cannot have shell=True; pass one text")
+        raise TypeError("an argv cannot have shell=True; pass a string")
     if not command:
-        raise ValueError("a command needs at least one word")
-    # Always quoted: a reserved word or an alias is then a name like any other.
+        raise ValueError("an argv needs at least one word")
+    # Always quoted, so that reserved words and aliases are ordinary names.
     return " ".join(shlex.quote(word) if shlex.quote(word) != word else f"'{word}'" for word in command)
 
 
@@ -353,7 +355,7 @@ def _absolute(path: str) -> Path:
 
 
 async def _make_dirs(fs: Any, where: Path, path: str) -> None:
-    """As `mkdir -p`; a file on the way is ENOTDIR."""
+    """Create a directory like `mkdir -p`; a file in the way is ENOTDIR."""
     try:
         if (await fs.stat(where, follow=True)).is_dir:
             return
@@ -364,7 +366,7 @@ async def _make_dirs(fs: Any, where: Path, path: str) -> None:
 
 
 async def _entry(fs: Any, path: Path, *, dangling: bool = False) -> FileEntry:
-    """What is there, seen through links; with `dangling`, a link that leads nowhere is a file of no known size."""
+    """Stat a path through links; with `dangling`, a dangling link is a file of unknown size."""
     try:
         stat = await fs.stat(path, follow=True)
     except OSError as problem:

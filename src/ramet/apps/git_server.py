@@ -1,7 +1,7 @@
 """The rendezvous server: git over HTTP behind a token, as an ASGI application.
 
-It wraps `git http-backend`. Nothing is answered before the token was compared (in constant time); a repository is made
-by the first push to its name; pushing is enabled only for requests that passed.
+It wraps `git http-backend`. Every request needs the token, compared in constant time. The first push to a name creates
+its repository. Only authenticated requests may push.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ BLOCK: Final = 256 * 1024
 
 
 def rendezvous(folder: str, token: str) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
-    """The application: bare repositories in `folder`, for whoever has the token (with any user name)."""
+    """Return the application: bare repositories in `folder`, for clients with the token (and any user name)."""
     git = shutil.which("git")
     if git is None:
         raise RuntimeError("git is not installed")
     if not token:
-        raise ValueError("a rendezvous server without a token would let everybody in")
+        raise ValueError("a rendezvous server needs a token")
     folder = os.path.abspath(folder)
     os.makedirs(folder, mode=0o700, exist_ok=True)
 
@@ -119,7 +119,7 @@ async def _backend(
             try:
                 process.kill()
             except ProcessLookupError:
-                pass  # it ended by itself
+                pass  # already exited
         await asyncio.gather(feeding, return_exceptions=True)
         await process.wait()
 
@@ -137,11 +137,11 @@ async def _feed(process: asyncio.subprocess.Process, receive: Receive) -> None:
                 break
         process.stdin.close()
     except (BrokenPipeError, ConnectionResetError):
-        return  # git has read what it wanted
+        return  # git has closed its input
 
 
 async def _relay(process: asyncio.subprocess.Process, send: Send) -> None:
-    """The answer of a CGI program: its header lines, then the body as it comes."""
+    """Send the response of a CGI program: its header lines, then the body as it arrives."""
     assert process.stdout is not None
     status, fields = 200, []
     while line := (await process.stdout.readline()).rstrip(b"\r\n"):

@@ -1,6 +1,6 @@
 """The table of verbs and their names on every surface; a test compares it with the code.
 
-A verb that only makes sense on one's own machine is in `LOCAL` with the reason; so are calls that a client has not.
+`LOCAL` lists verbs that need the local machine, with the reason; further tables list calls that a client lacks.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Row(NamedTuple):
-    """One verb of the command line, the call of the library behind it, and how the other surfaces spell it."""
+    """One verb of the command line, its library call, and its names on the other surfaces."""
 
     verb: str
     library: str
@@ -74,34 +74,34 @@ TABLE: Final = (
 )  # fmt: skip
 
 LOCAL: Final = {
-    "ui": "opens a page that a server shows by itself; with a server's URL it asks that one",
+    "ui": "serves the web page itself; with --url it requests a link from a server",
     "bind": "runs a program of this machine in a directory of this machine",
     "serve": "is the server",
     "rendezvous": "is a server",
     "mcp": "serves the workspace to a model that this machine started",
-    "config check": "is about files of this machine",
-    "config show": "is about files of this machine",
-    "config init": "is about files of this machine",
-    "config schema": "is about files of this machine",
-    "doctor": "looks at this machine; of a server it tells whether it answers",
-    "demo": "shows the idea in a temporary directory",
-    "version": "tells the version of this program; `GET /v1/health` that of a server",
-    "keys new": "makes a key, which never travels",
+    "config check": "works on local files",
+    "config show": "works on local files",
+    "config init": "works on local files",
+    "config schema": "works on local files",
+    "doctor": "checks this machine; of a server it checks only that it responds",
+    "demo": "runs in a temporary directory",
+    "version": "prints the version of this program; `GET /v1/health` has the server's",
+    "keys new": "creates a key, which is never sent",
 }
-"""Verbs without a route, and why."""
+"""Verbs without a route, each with the reason."""
 
 ELSEWHERE: Final = {
     "GET /v1/health": "whether the server is up",
-    "GET /v1/events": "what happens on the server itself; the feed of the store is `/v1/feed`",
+    "GET /v1/events": "events of the server itself; the feed of the store is `/v1/feed`",
     "GET /v1/sandboxes": "`AgentRun`",
     "POST /v1/sandboxes": "`AgentRun.sandbox`",
     "GET /v1/sandboxes/{name}": "`Sandbox`",
     "POST /v1/sandboxes/{name}/terminate": "`Sandbox.terminate`",
-    f"GET {W}/jobs": "detached commands: a command line waits for its own",
+    f"GET {W}/jobs": "detached commands; the command line waits for its command",
     f"GET {W}/jobs/{{id}}": "a detached command",
     f"POST {W}/jobs/{{id}}/wait": "a detached command",
     f"DELETE {W}/jobs/{{id}}": "a detached command",
-    f"POST {W}/sessions": "`exec` with variables and directories that last",
+    f"POST {W}/sessions": "`exec` with lasting variables and working directory",
     f"GET {W}/sessions/{{id}}": "one of `sessions`",
     f"DELETE {W}/sessions/{{id}}": "ends a session",
     f"PUT {W}/file": "`exec` with a redirection",
@@ -115,48 +115,48 @@ ELSEWHERE: Final = {
     f"POST {W}/link": "`exec` with ln",
     f"POST {W}/commit": "`exec` commits by itself",
 }
-"""Routes without a verb, and what stands for them there."""
+"""Routes without a verb, and what to use on the command line."""
 
 NOT_AFAR: Final = {
-    "Store.repository": "the store's own inside",
-    "Store.deliver": "how far a sink came is written by who delivers, beside the store",
-    "Store.open_with": "how a workspace is opened is said to the server: its options and configuration",
-    "Store.forget_sink": "how far a sink came is written by who delivers, beside the store",
-    "StoredWorkspace.stream_uploads": "how a server keeps large contents",
-    "StoredWorkspace.acknowledge": "the server does it before it answers",
+    "Store.repository": "internal to the store",
+    "Store.deliver": "the delivering process saves its position in the store",
+    "Store.open_with": "the server's options and configuration decide how a workspace opens",
+    "Store.forget_sink": "the delivering process saves its position in the store",
+    "StoredWorkspace.stream_uploads": "how a server stores large files",
+    "StoredWorkspace.acknowledge": "the server does it before it responds",
     "StoredWorkspace.base": "ask `store[name].head`",
-    "StoredWorkspace.binding": "directories of the machine that has the store",
+    "StoredWorkspace.binding": "directories on the machine of the store",
     "StoredWorkspace.branch": "shares memory with the workspace; `fork` makes a workspace",
     "StoredWorkspace.cached_files": "the cache is the server's",
-    "StoredWorkspace.claim": "who works in it; `agent_run()` has sandboxes",
+    "StoredWorkspace.claim": "names the writer; `agent_run()` has sandboxes",
     "StoredWorkspace.command": "a function of this process cannot be sent",
     "StoredWorkspace.commands": "a function of this process cannot be sent",
-    "StoredWorkspace.draft": "the server does it before it answers",
-    "StoredWorkspace.finish": "the server commits; `close` lets the connection go",
+    "StoredWorkspace.draft": "the server does it before it responds",
+    "StoredWorkspace.finish": "the server commits; `close` closes the connection",
     "StoredWorkspace.from_config": "`ramet serve --config` describes workspaces",
-    "StoredWorkspace.recording": "each call from afar is one record already",
+    "StoredWorkspace.recording": "each remote call is already one record",
     "StoredWorkspace.recorder": "the server records",
-    "StoredWorkspace.fs": "files have calls of their own: `read`, `write`, `stat`, `scan`, ...",
+    "StoredWorkspace.fs": "use the file calls: `read`, `write`, `stat`, `scan`, ...",
     "StoredWorkspace.hydrate": "how a store opens a workspace",
     "StoredWorkspace.start_background": "the lease is the server's",
     "StoredWorkspace.lease": "the lease is the server's",
-    "StoredWorkspace.load": "`store.import_archive` brings a snapshot in",
-    "StoredWorkspace.options": "how a workspace is opened is said to the server",
-    "StoredWorkspace.recovered": "what a crash left is committed by the server",
-    "StoredWorkspace.repository": "the store's own inside",
+    "StoredWorkspace.load": "`store.import_archive` imports a snapshot",
+    "StoredWorkspace.options": "the server decides how a workspace opens",
+    "StoredWorkspace.recovered": "the server commits what a crash left",
+    "StoredWorkspace.repository": "internal to the store",
     "StoredWorkspace.speculate": "shares memory with the workspace; `fork` makes workspaces",
     "StoredWorkspace.sync": "the server does it before each commit",
-    "StoredWorkspace.watch": "directories of the machine that has the store",
+    "StoredWorkspace.watch": "directories on the machine of the store",
 }
-"""Calls of the library that the Python client has not, and why."""
+"""Library calls that the Python client lacks, each with the reason."""
 
 OPTIONS: Final = {
     "Store.open": ("resources mounts secrets settings wait commit every pins withhold scan env policy prepare drafts",
-                   "how a workspace is opened is said to the server: its options and configuration"),
+                   "the server's options and configuration decide how a workspace opens"),
     "StoredWorkspace.execute": ("native limits cancel", "limits are the server's; cancelling the task stops a command"),
     "StoredWorkspace.commit": ("agent diff outputs progress noting memory",
-                               "the end of a sandbox narrows and records; the rest is of this process"),
+                               "ending a sandbox selects and records outputs; the rest is local to a process"),
     "AgentRun.sandbox": ("resume drafts",
                          "a server keeps no processes, and loses nothing that it acknowledged"),
 }  # fmt: skip
-"""Parameters that the client's call has not, and why."""
+"""Parameters that the client's call lacks, each with the reason."""

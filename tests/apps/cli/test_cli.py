@@ -421,7 +421,7 @@ def test_mounts_come_and_go(ramet, tmp_path: Path) -> None:  # type: ignore[no-u
     assert "not a directory" in ramet("mount", "demo", "/x", str(tmp_path / "none"), status=3)
     assert "is a past revision" in ramet("mount", "demo@1", "/x", status=2)
     assert "write /x" in ramet("mount", "demo", "x", status=2)
-    assert "cannot be 'rw'" in ramet("mount", "demo", "/x", "--mode", "rw", status=2)
+    assert "unknown mode 'rw'" in ramet("mount", "demo", "/x", "--mode", "rw", status=2)
     assert ramet("umount", "demo", "/data") == "demo-4\n"
     assert "cannot unmount" in ramet("umount", "demo", "/data", status=3)
     assert ramet("show", "demo@1:/data/f") == "from outside"
@@ -476,7 +476,7 @@ def test_what_people_try(tmp_path: Path) -> None:
         wrong = command(*words, home=tmp_path)
         assert wrong.returncode == 2 and wrong.stderr.startswith(f"ramet: {told}"), words
     assert command("ws", home=tmp_path).stdout == command(home=tmp_path).stdout == help_text(bold=False)
-    assert "cannot name a namespace" in command("-n", "a/b", "ls", home=tmp_path).stderr
+    assert "invalid namespace" in command("-n", "a/b", "ls", home=tmp_path).stderr
     broken = command("ls", "--store", "s3://", home=tmp_path)
     assert broken.returncode == 1 and broken.stderr.startswith("ramet: not the address of a store")
     assert command("exec", "demo", "--nonsense", home=tmp_path).returncode == 2

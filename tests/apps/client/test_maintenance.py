@@ -82,7 +82,7 @@ def test_what_is_kept_and_for_whom(remote: RemoteStore, tmp_path: Path) -> None:
     assert remote.said("p") == here.said("p") and remote.said() == here.said() == Retention(5, 60.0)
     remote.retention(Retention(keep_last=3), "p")
     assert here.said("p") == Retention(3, hold="case 42"), "a hold is lifted by lifting it"
-    with pytest.raises(RametError, match="places no hold"):
+    with pytest.raises(RametError, match="cannot place a hold"):
         remote.retention(Retention(hold="other"), "p")
     remote.lift("p")
     assert not here.said("p").hold
@@ -133,7 +133,7 @@ def test_carrying_in_and_out(remote: RemoteStore, tmp_path: Path) -> None:
     assert done == Store(str(tmp_path / "store"))["p"].export_git(str(tmp_path / "again.git")) and done.commits == 4
     count = ["git", "-C", str(tmp_path / "out.git"), "rev-list", "--count", done.branch]
     assert subprocess.run(count, capture_output=True, check=True).stdout == b"4\n"
-    with pytest.raises(RametError, match="pushes nowhere"):
+    with pytest.raises(RametError, match="pushing is off"):
         there.push("https://example.org/x.git")
     assert there.pushes() == []
 
@@ -186,7 +186,7 @@ def test_sandboxes_without_await(remote: RemoteStore) -> None:
         made = box.terminate(["/workspace/dist", {"diff": True}])
     git = GitSettings(("/workspace",), {"r": "file:///r"}, credentials_secret=None)
     box_two = run.sandbox(workspace="p", git=git, git_secrets={"s": {"k": "v"}})
-    with pytest.raises(RametError, match="does not push there"):
+    with pytest.raises(RametError, match="cannot push there"):
         box_two.terminate([{"git": {"remote": "r"}}])
     assert (box_two.refresh().phase, box_two.pushed, box_two.warnings) == ("Ready", [], [])
     assert box_two.terminate(["/workspace/dist"]) is not None
@@ -199,7 +199,7 @@ def test_sandboxes_without_await(remote: RemoteStore) -> None:
 
 
 def test_a_server_that_is_not_there_is_a_clear_error() -> None:
-    with pytest.raises(RametError, match="cannot be reached"), ramet.connect("http://127.0.0.1:1") as store:
+    with pytest.raises(RametError, match="cannot reach"), ramet.connect("http://127.0.0.1:1") as store:
         store.ls()
     with pytest.raises(RametError, match="is no server"):
         ramet.connect("ftp://example.org")

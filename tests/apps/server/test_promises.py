@@ -72,7 +72,7 @@ def test_tls(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path)
     words = ["serve", "--store", str(tmp_path / "store"), "--port", "0", "--certificate", str(cert)]
     half = subprocess.run([sys.executable, "-m", "ramet.apps.cli", *words], capture_output=True, text=True, check=False)
-    assert half.returncode == 2 and "belong together" in half.stderr
+    assert half.returncode == 2 and "need each other" in half.stderr
     process, port = started(*words, "--key", str(key))
     try:
         trusted = ssl.create_default_context(cafile=str(cert))

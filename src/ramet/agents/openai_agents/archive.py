@@ -1,6 +1,6 @@
 """The SDK's portable tar: write a tree to it and read it back, never outside the workspace.
 
-Reading an archive is two steps, so that a bad member is found before the first file is touched.
+Reading an archive takes two steps: all members are validated before the first file is written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPOOL: Final = 16 << 20
 """Bytes of an archive that are kept in memory; more goes to a temporary file."""
 
 BAD_ARCHIVE = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
-"""What a damaged stream raises, by compression."""
+"""Exceptions of a damaged stream, by compression."""
 
 
 class Member(NamedTuple):
@@ -40,7 +40,7 @@ class Member(NamedTuple):
     mode: int
     mtime_ns: int
     target: bytes
-    """Where a link leads."""
+    """Target of a link."""
     info: tarfile.TarInfo
 
     @property
@@ -52,10 +52,10 @@ class Member(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """The members of one directory, without those of the directories in it."""
+    """The members of one directory, without its subdirectories' members."""
 
     mark: bytes
-    """What the directory and everything below it was when this was made."""
+    """Content id of the directory tree when this was packed."""
     data: bytes
     below: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -64,7 +64,7 @@ class Segment(NamedTuple):
 class PackedTree(NamedTuple):
     archive: bytes
     left_out: list[str]
-    """Links that are not in it because they lead outside."""
+    """Links omitted because they lead outside."""
     segments: dict[str, Segment]
 
 
@@ -75,7 +75,7 @@ Marker = Callable[[str], bytes]
 async def pack(
     fs: VFS, root: Path, skip: Iterable[str], known: Mapping[str, Segment] | None = None, mark: Marker | None = None
 ) -> PackedTree:
-    """The tree at `root` as a tar. Directories whose content is `known` are not read again."""
+    """Pack the tree at `root` as a tar. Directories whose content is `known` are not read again."""
     skipped, made = set(skip), {}
     left_out: list[str] = []
     pending = [""]
@@ -115,7 +115,7 @@ async def _segment(fs: VFS, root: Path, name: str, skipped: set[str], mark: byte
             raw = stat.target or ""
             doubtful = ".." in raw and raw.startswith("/")
             if doubtful:
-                mark = b""  # it depends on what is elsewhere: looked at again each time
+                mark = b""  # depends on other directories: read again each time
             target = portable_target(raw, inner, root, sure=doubtful and await _stays_inside(fs, root, raw))
             if target is None:
                 left_out.append(inner)
@@ -130,9 +130,9 @@ def _mode(stat: Stat) -> int:
 
 
 def portable_target(target: str, name: str, root: Path, *, sure: bool = False) -> str | None:
-    """The target of link `name` as one relative to it; None when it leads out of the workspace, or may do so.
+    """Return the target of link `name` relative to it; None if it leads, or may lead, out of the workspace.
 
-    An absolute target that goes up behind other links must be known to stay inside (`sure`): it looks as if it did.
+    An absolute target with `..` after other links looks inside; it is accepted only if `sure` confirms it.
     """
     depth = name.count("/")
     if target.startswith("/"):
@@ -140,7 +140,7 @@ def portable_target(target: str, name: str, root: Path, *, sure: bool = False) -
         target = "/" + target.lstrip("/")
         if target != prefix and not target.startswith(prefix + "/"):
             return None
-        # Only the root is exchanged: `..` behind another link must stay where it is.
+        # Replace only the root: `..` after another link must stay.
         rest = target[len(prefix) :].lstrip("/")
         if ".." in rest.split("/") and not sure:
             return None
@@ -150,7 +150,7 @@ def portable_target(target: str, name: str, root: Path, *, sure: bool = False) -
 
 
 async def _stays_inside(fs: VFS, root: Path, target: str) -> bool:
-    """Whether every step of an absolute target is there, and none is outside or through an absolute link."""
+    """Return whether every component of an absolute target exists, inside the root and without absolute links."""
     prefix = root if root != "/" else ""
     pending = target[len(prefix) :].split("/")[::-1] if target.startswith(prefix + "/") else [".."]
     here, hops = root, 0
@@ -180,13 +180,13 @@ async def _stays_inside(fs: VFS, root: Path, target: str) -> bool:
 
 
 class Archive:
-    """A tar of which every member was found to be good. Contents are read when they are placed, one at a time."""
+    """A tar whose members are all validated. Contents are read as files are written, one at a time."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self._tar = tarfile.open(fileobj=source, mode="r:*")
         validate_tarfile(self._tar, allow_external_symlink_targets=False)
         self.members = [found for info in self._tar.getmembers() if (found := _member(info)) is not None]
-        plain: Any = self._tar.fileobj  # what is inside the compression
+        plain: Any = self._tar.fileobj  # the decompressed stream
         ends = (info.offset_data + info.size for info in self._tar.getmembers() if info.isreg() and not info.issparse())
         if max(ends, default=0) > plain.seek(0, io.SEEK_END):
             raise tarfile.ReadError("unexpected end of data")
@@ -212,21 +212,21 @@ def _member(info: tarfile.TarInfo) -> Member | None:
 
 
 def again(start: bytes, rest: Any) -> Any:
-    """A stream of which the beginning was read, from its beginning; one that cannot go back is put aside first."""
+    """Rewind a stream whose start was read; copy one that cannot seek to a temporary file."""
     if rest.seekable():
         rest.seek(-len(start), io.SEEK_CUR)
         if rest.tell() == 0:
             return rest
     else:
         rest = _JoinedStream(start, rest)
-    aside: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=SPOOL)
-    shutil.copyfileobj(rest, aside)
-    aside.seek(0)
-    return aside
+    copy: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=SPOOL)
+    shutil.copyfileobj(rest, copy)
+    copy.seek(0)
+    return copy
 
 
 class _JoinedStream(io.RawIOBase):
-    """Two parts as one; it is only read in pieces."""
+    """Two streams as one, read in pieces only."""
 
     def __init__(self, start: bytes, rest: Any) -> None:
         self._start, self._rest = start, rest
@@ -237,7 +237,7 @@ class _JoinedStream(io.RawIOBase):
 
 
 async def place(fs: VFS, root: Path, archive: Archive) -> None:
-    """Put the members below `root`; what is there already and in the way is found before anything changes."""
+    """Write the members below `root`; conflicts with existing files are found before anything changes."""
     members = archive.members
     owned = {member.parts for member in members if member.kind is Kind.DIR}
     for member in members:
@@ -268,7 +268,7 @@ async def _check_place(fs: VFS, root: Path, member: Member, directories: set[tup
             return
         if before.kind is not Kind.DIR:
             if member.parts[:depth] in directories:
-                return  # the archive puts a directory of its own there
+                return  # the archive replaces it with a directory
             what = "symlink in parent path" if before.kind is Kind.LINK else "parent path is not a directory"
             raise UnsafeTarMemberError(member=member.name, reason=what)
     if member.kind is not Kind.DIR:

@@ -1,7 +1,7 @@
 """Checkpoints of sandbox workspaces as store revisions: written in O(changes), resumed without copying.
 
-A revision made here has one mount, `/`, and it is the sandbox's workspace; so runs of different backends can be
-compared. A store is opened once per process: what is known to be in it is remembered by the open store.
+A revision made here has one mount, `/`, which is the sandbox's workspace, so that runs of different backends compare.
+A store is opened once per process, because the open store caches which objects exist.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from ramet.store.repository import Repository
 from ramet.workspace.snapshot.tar import TarWriter
 
 MAGIC: Final = b"ramet-revision\0"
-"""What a pointer begins with; no tar does."""
+"""First bytes of a pointer; no tar starts with them."""
 SPOOL: Final = 16 << 20
 """Bytes of an archive that are kept in memory; more goes to a temporary file."""
 
 LINEAGE: Final = "sandbox:"
-"""Begins the lineage of a revision of a sandbox; the root of its workspace follows."""
+"""Prefix of the lineage of a sandbox's revision, before the root of its workspace."""
 ROOT_OF_SDK: Final = "/workspace"
 
 _OPEN: dict[str, Repository] = {}
 
 
 class Pointer(NamedTuple):
-    """Where a workspace is, instead of its bytes."""
+    """A reference to a revision, used in place of an archive."""
 
     store: str
     workspace: str
@@ -63,7 +63,7 @@ class Pointer(NamedTuple):
 
 
 def repository_at(store: str) -> Repository:
-    """The store at this address, opened once."""
+    """Return the store at this address, opened once per process."""
     found = _OPEN.get(store)
     if found is None:
         found = _OPEN[store] = Repository(store)
@@ -71,18 +71,18 @@ def repository_at(store: str) -> Repository:
 
 
 def tree_of(revision: Revision) -> TreeId:
-    """The workspace in a revision; one that was not made here may have no such mount."""
+    """Return the workspace's tree in a revision; a revision of another origin may have none."""
     for mount in revision.mounts:
         if mount.prefix == "/" and mount.tree is not None:
             return mount.tree
-    raise RametError("not_found", f"{revision.name} has no files at /", "use a revision that a sandbox has made")
+    raise RametError("not_found", f"{revision.name} has no files at /", "use a revision of a sandbox")
 
 
 # -------------------------------------------------------------------------------------------------- memory trees
 
 
 async def without(files: RAMResource, skip: Iterable[str]) -> RAMResource:
-    """The tree without some paths. It shares everything else, and nothing is copied."""
+    """Return the tree without some paths; it shares everything else without a copy."""
     fork = files.fork()
     for name in skip:
         top = parse("/" + name)
@@ -96,15 +96,15 @@ async def without(files: RAMResource, skip: Iterable[str]) -> RAMResource:
 
 
 class RevisionNote(NamedTuple):
-    """What a new revision says beside its files."""
+    """Metadata of a new revision."""
 
     message: str = ""
     root: str = ""
-    """Where the workspace was in its sandbox: absolute links in it begin with that."""
+    """Root of the workspace in its sandbox, the prefix of absolute links."""
 
 
 async def commit(store: str, name: str, fork: RAMResource, made: RevisionNote) -> Revision:
-    """A tree as the newest revision of a workspace; the newest one itself when nothing has changed."""
+    """Commit a tree as the head of a workspace; without changes, return the head."""
     repository = repository_at(store)
     known = unchanged_tree(fork, repository.scope(name))
     if known is not None and not repository.packs.remote:
@@ -129,7 +129,7 @@ def _commit(repository: Repository, name: str, fork: RAMResource, made: Revision
 
 
 def record(repository: Repository, name: str, tree: TreeId, about: RevisionNote) -> Revision:
-    """A durable tree as the newest revision of a workspace, which begins with it if it does not exist."""
+    """Make a stored tree the head of a workspace; create the workspace if needed."""
     made = Revision(
         workspace=name, seq=1, parents=(), lineage=f"{LINEAGE}{about.root}",
         mounts=(MountState("/", "ram", tree=tree),), time=repository.clock(), message=about.message,
@@ -152,7 +152,7 @@ def _head(repository: Repository, name: str) -> Revision | None:
 
 
 async def tree_at(repository: Repository, revision: Revision) -> RAMResource:
-    """The tree of a revision. From a store at hand nothing is read until it is looked at."""
+    """Load the tree of a revision; from a local store, content is read on access."""
     found = repository.lazy_tree(tree_of(revision), revision.workspace)
     if repository.packs.remote:
         await asyncio.to_thread(_load, found)
@@ -160,7 +160,7 @@ async def tree_at(repository: Repository, revision: Revision) -> RAMResource:
 
 
 def _load(tree: RAMResource) -> None:
-    """Have everything of a remote tree here, for nobody may wait for it later."""
+    """Fetch all content of a remote tree now, because later reads must not block."""
     for _, node in tree.dump():
         if isinstance(node, File):
             load = getattr(node.content, "load", None)
@@ -172,9 +172,9 @@ def _load(tree: RAMResource) -> None:
 
 
 def export(repository: Repository, revision: Revision) -> tuple[IO[bytes], list[str]]:
-    """A revision as the tar that every sandbox backend accepts, and the links that were left out of it.
+    """Write a revision as a tar that every sandbox backend accepts; return the omitted links.
 
-    Files with several names become files of their own, and links that lead out are left out: backends refuse both.
+    Hard links become separate files, and links that lead outside are omitted: backends refuse both.
     """
     out: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=SPOOL)
     left_out: list[str] = []
@@ -199,7 +199,7 @@ def export(repository: Repository, revision: Revision) -> tuple[IO[bytes], list[
 
 
 def _root_of(repository: Repository, revision: Revision) -> Path:
-    """Where the workspace of a revision was when its links were made; forks do not say it, their origin does."""
+    """Return the root of a revision's workspace in its sandbox; for a fork, ask its origin."""
     while not revision.lineage.startswith(LINEAGE) and revision.parents:
         revision = repository.read_revision(revision.parents[0])
     return parse(revision.lineage.removeprefix(LINEAGE) if revision.lineage.startswith(LINEAGE + "/") else ROOT_OF_SDK)

@@ -20,12 +20,12 @@ from ramet.workspace.workspace import Workspace
 
 
 class RametSandboxClientOptions(BaseSandboxClientOptions):
-    """What a session can be told beyond its manifest. Ports are accepted here and refused when they are asked for."""
+    """Options of a session in addition to its manifest. Ports are accepted here and refused on use."""
 
     type: Literal["ramet"] = "ramet"
     exposed_ports: tuple[int, ...] = ()
     checkpoint_store: str | None = None
-    """A store: `persist_workspace` leaves a revision there and gives a pointer to it instead of an archive."""
+    """Store in which `persist_workspace` commits a revision; it returns a pointer instead of an archive."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         async with session:
             print((await session.exec("cat notes.txt")).stdout)
 
-    A session's files live in this process until `delete`; a snapshot carries them further. A client that is given a
-    workspace has its sessions work in that one: they share it, and what they did is there when they are gone.
+    A session's files live in this process until `delete`; a snapshot keeps them longer. With `workspace`, all sessions
+    share that workspace, and their changes stay in it.
     """
 
     backend_id = "ramet"
@@ -59,9 +59,9 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         dependencies: Dependencies | None = None,
         mounts: Mapping[str, MountForm] | None = None,
     ) -> None:
-        """`mounts` are in every session of this client: absolute path to resource, or to (resource, mode).
+        """Configure a client. Every session has `mounts`: absolute path to resource, or to (resource, mode).
 
-        With a `workspace` all sessions work in it, at the manifest's root (`/workspace`); whoever gave it closes it.
+        With `workspace`, all sessions use it at the manifest's root (`/workspace`); you close it.
         """
         self._instrumentation = instrumentation if instrumentation is not None else Instrumentation()
         self._dependencies = dependencies
@@ -89,7 +89,7 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         return await self._opened(state)
 
     async def resume(self, state: SandboxSessionState) -> SandboxSession:
-        """The session of this state: on its live files when they are still here, else on its snapshot once started."""
+        """Resume a session: on its live files if this process has them, else on its snapshot once started."""
         if not isinstance(state, RametSandboxSessionState):
             raise TypeError("RametSandboxClient.resume expects a RametSandboxSessionState")
         check = getattr(state, "assert_path_grants_rebound", None)

@@ -1,6 +1,6 @@
 """Clone a manifest's git repository with the host's git and copy its files into the sandbox.
 
-Nothing of the person's configuration takes part, no hook runs, and nobody is asked for a password.
+Git ignores the user's configuration, runs no hook, and never prompts for a password.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def url_of(entry: Any) -> str:
 
 
 async def fetch_repository(fs: VFS, entry: Any, dest: Path) -> None:
-    """The files of a GitRepo entry at `dest`, with `.git` when all of it is wanted, as a clone has it."""
+    """Clone a GitRepo entry to `dest`; `.git` is included if the whole repository is wanted."""
     below = entry._validate_subpath()
     git = shutil.which("git")
     if git is None:
@@ -47,20 +47,20 @@ async def fetch_repository(fs: VFS, entry: Any, dest: Path) -> None:
             raise GitCopyError(
                 src_root=source,
                 dest=pathlib.Path(str(dest)),
-                stderr="there is no such directory in the repository",
+                stderr="no such directory in the repository",
                 context={"repo": entry.repo, "ref": entry.ref, "subpath": entry.subpath},
             )
         await copy_in(DiskResource(source), fs, dest)
 
 
 def _is_inside(source: str, clone: str) -> bool:
-    """Whether this is a directory of the clone; a link in the repository may lead anywhere."""
+    """Return whether this is a directory inside the clone; a link in the repository may lead outside."""
     real, top = os.path.realpath(source), os.path.realpath(clone)
     return os.path.isdir(real) and (real == top or real.startswith(top + os.sep))
 
 
 async def _clone(git: str, home: str, clone: str, url: str, entry: Any) -> str | None:
-    """None, or what git said when it failed."""
+    """Run git; return None, or its error output."""
     named: list[tuple[str, ...]] = [
         ("clone", "--quiet", "--depth", "1", "--no-tags", "--branch", entry.ref, "--", url, clone)
     ]
@@ -106,7 +106,7 @@ async def _git(git: str, home: str, *words: str) -> str | None:
 
 
 async def copy_in(source: DiskResource, fs: VFS, dest: Path) -> None:
-    """A directory of the machine below `dest`; links stay links."""
+    """Copy a host directory to `dest`; links stay links."""
     await ops.make_dirs(fs, dest)
     async for path, stat in ops.walk(source, ROOT):
         target = dest

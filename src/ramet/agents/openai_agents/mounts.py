@@ -1,6 +1,6 @@
-"""Cloud mounts of a manifest as mounts of the workspace; nothing is installed or started.
+"""Cloud mounts of a manifest as mounts of the workspace, without installing or starting anything.
 
-The key for a bucket stays in this process; no command of the sandbox can see it.
+A bucket's key stays in this process; commands of the sandbox cannot see it.
 """
 
 from __future__ import annotations
@@ -97,11 +97,11 @@ NATIVE: Final[dict[str, Callable[[Any], Resource]]] = {
     "gcs_mount": _gcs,
     "azure_blob_mount": _azure,
 }
-"""Entries that are served from here, by type."""
+"""Supported mount entries, by type."""
 
 
 def native_resource(mount: Any) -> Resource:
-    """The resource for a mount entry of a manifest; an error of the SDK when we cannot serve it."""
+    """Return the resource of a manifest's mount entry; raise an SDK error for an unsupported type."""
     make = NATIVE.get(mount.type)
     if make is None:
         raise MountConfigError(
@@ -111,5 +111,5 @@ def native_resource(mount: Any) -> Resource:
         return make(mount)
     except (ValueError, TypeError) as error:
         raise MountConfigError(
-            message="the mount is not configured right", context={"type": mount.type, "error": type(error).__name__}
-        ) from None  # what the client says may repeat the key
+            message="invalid mount configuration", context={"type": mount.type, "error": type(error).__name__}
+        ) from None  # the client's message may contain the key

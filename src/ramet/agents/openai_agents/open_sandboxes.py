@@ -1,4 +1,4 @@
-"""Open sandbox workspaces of this process by session, until they are deleted."""
+"""Open sandboxes of this process by session, until they are deleted."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from ramet.workspace.mounts import MountForm, MountMode, as_mounts
 from ramet.workspace.workspace import Workspace
 
 MAX_PACKED = 32 << 20
-"""Bytes of an archive that is worth keeping in memory."""
+"""Largest archive in bytes that is cached in memory."""
 
 OWN = frozenset(f"/{name}" for name in ("bin", "dev", "etc", "home", "lib", "proc", "root", "sys", "tmp", "usr", "var"))
-"""Directories of a sandbox that are never the machine's unless a grant says so with `host_path`."""
+"""Sandbox directories that are host directories only if a grant sets `host_path`."""
 
 LINES = 5
-"""Commands that the message of a revision names."""
+"""Number of commands in the message of a revision."""
 
 
 class SessionSource(NamedTuple):
-    """What a client has for its sessions: mounts for each of them, or one workspace in which all of them work."""
+    """What a client gives its sessions: mounts for each, or one shared workspace."""
 
     mounts: Mapping[str, MountForm] = MappingProxyType({})
     workspace: Workspace | None = None
@@ -45,25 +45,25 @@ class SessionSource(NamedTuple):
 
 @dataclass
 class OpenSandbox:
-    """One sandbox: its workspace, and where in it the manifest's root is."""
+    """One sandbox: its workspace and the manifest's root in it."""
 
     root: Path
     workspace: Workspace
     label: str = "exec"
-    """Begins the names of its shell sessions: a workspace that was given has others."""
+    """Prefix of its shell sessions' names; a shared workspace has others."""
     owned: bool = True
     """Whether the workspace ends with the sandbox."""
     busy: set[int] = field(default_factory=set)
-    """Numbers of the shell sessions that run now."""
+    """Numbers of running shell sessions."""
     told: int = 0
-    """The number of the first command that no revision speaks of."""
+    """Number of the first command that no revision names."""
     packed: tuple[tuple[bytes, ...], bytes] | None = None
-    """The last archive and what it was made of: a workspace that has not changed is not packed again."""
+    """The last archive and its key: an unchanged workspace is not packed again."""
     segments: tuple[list[str], dict[str, Segment]] = field(default_factory=lambda: ([], {}))
-    """Parts of the last archive by directory, and what it left out: of one that has changed, only those are packed."""
+    """Parts of the last archive by directory, and its omitted links: only changed directories are packed again."""
 
     def packed_key(self, skip: list[str]) -> tuple[bytes, ...] | None:
-        """What an archive of the tree depends on, apart from times; None when other mounts lie below the root."""
+        """Return the cache key of the tree's archive, without times; None if other mounts lie below the root."""
         skipped = [self.root / name for name in skip]
         for prefix in self.workspace.fs.mounts:
             if prefix != self.root and prefix.under(self.root) and not any(prefix.under(path) for path in skipped):
@@ -72,18 +72,18 @@ class OpenSandbox:
         return None if place is None else (place[0].digest(place[1]), *map(encode, sorted(skip)))
 
     def known(self, key: tuple[bytes, ...] | None, skip: list[str]) -> tuple[dict[str, Segment], Marker | None]:
-        """What is still here of the last archive, and how to see what of it is still right."""
+        """Return the cached parts of the last archive, and a function that checks them."""
         if key is None or self.segments[0] != skip:
             return {}, self._mark if key is not None else None
         return self.segments[1], self._mark
 
     def _mark(self, name: str) -> bytes:
         place = self._memory()
-        assert place is not None, "there is no key for what is not in memory"
+        assert place is not None, "only a root in memory has a key"
         return place[0].digest(place[1] / name if name else place[1])
 
     def _memory(self) -> tuple[RAMResource, Path] | None:
-        """The memory that holds the root, and where it does so; None where the root is somewhere else."""
+        """Return the memory resource of the root and the path in it; None if the root is not in memory."""
         holders = [mount for mount in self.workspace.mounts(scratch=True) if self.root.under(mount.prefix)]
         holder = max(holders, key=lambda mount: len(mount.prefix))
         if not isinstance(holder.resource, RAMResource):
@@ -91,7 +91,7 @@ class OpenSandbox:
         return holder.resource, self.root.below(holder.prefix)
 
     async def tree(self, skip: Iterable[str]) -> RAMResource:
-        """The files below the root without some paths, to be kept: shared where they are in memory, else a copy."""
+        """Freeze the files below the root without some paths: shared if in memory, else copied."""
         place = self._memory()
         if place is not None:
             return await without(subtree(*place), skip)
@@ -100,7 +100,7 @@ class OpenSandbox:
         return copy
 
     async def take_up(self, found: RAMResource) -> None:
-        """A tree in place of what is below the root; nothing is copied where the root is memory of its own."""
+        """Replace the files below the root with a tree; a root that is a whole memory resource needs no copy."""
         place = self._memory()
         if place is not None and place[1] == ROOT:
             place[0].take_over(found)
@@ -116,13 +116,13 @@ class OpenSandbox:
         self.segments = (skip, packed.segments) if fits else ([], {})
 
     def mount(self, where: Path, entry: Any) -> None:
-        """Mount what an entry of the manifest describes; one that is mounted already stays."""
+        """Mount an entry of the manifest, unless it is already mounted."""
         if where not in self.workspace.fs.mounts:
             mode = MountMode.READ if entry.read_only else MountMode.WRITE
             self.workspace.mount(str(where), native_resource(entry), mode)
 
     def said(self) -> str:
-        """The commands since this was last asked, shortened: what a revision is told to be the result of."""
+        """Return the commands since the last call, shortened, for a revision's message."""
         new = self.workspace.history.after(self.told - 1)
         self.told = self.workspace.history.next_number
         lines = [self.workspace.secrets.scrub_text(_asked(record.command).partition("\n")[0][:72]) for record in new]
@@ -130,7 +130,7 @@ class OpenSandbox:
         return f"... {shown}" if len(lines) > LINES else shown
 
     def take_number(self) -> int:
-        """The lowest number that no running command has, so that names do not grow without end."""
+        """Return the lowest free number, so that session names do not grow forever."""
         number = 1
         while number in self.busy:
             number += 1
@@ -139,7 +139,7 @@ class OpenSandbox:
 
 
 def _asked(command: str) -> str:
-    """What a command line was made of: the text of `'sh' '-lc' 'TEXT'`, the words of any other."""
+    """Return the text of `'sh' '-lc' 'TEXT'`, or the words of any other command line."""
     words = shlex.split(command)
     return (words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else shlex.join(words)).strip()
 
@@ -148,14 +148,14 @@ OPEN: dict[uuid.UUID, OpenSandbox] = {}
 
 
 async def open_sandbox(session_id: uuid.UUID, manifest: Any, given: SessionSource) -> OpenSandbox:
-    """The live workspace of this session, made now when there is none; one that was given gets a root."""
+    """Return the live workspace of this session, creating it if needed; a shared one gets the root directory."""
     found = OPEN.get(session_id)
     if found is None:
         root = parse(manifest.root)
         mounts: dict[str, MountForm] = {**given.mounts}
-        for grant in reversed(manifest.extra_path_grants):  # of two grants for one path the first one holds
+        for grant in reversed(manifest.extra_path_grants):  # of two grants for one path, the first wins
             source = getattr(grant, "host_path", None)
-            if source is None and not parse(grant.path).under(root):  # what lies in the workspace is the workspace's
+            if source is None and not parse(grant.path).under(root):  # paths below the root belong to the workspace
                 source = same_on_the_machine(grant.path)
             if source is not None:
                 mode = MountMode.READ if grant.read_only else MountMode.WRITE
@@ -173,22 +173,22 @@ async def open_sandbox(session_id: uuid.UUID, manifest: Any, given: SessionSourc
 
 
 def same_on_the_machine(path: str) -> str | None:
-    """A grant that names no source is one for the same directory of the machine, as with the SDK's local backend.
+    """Return the host directory of a grant: without a source, the same path, as in the SDK's local backend.
 
-    What every sandbox has of its own stays its own.
+    Directories that every sandbox has for itself are never host directories.
     """
     return path if path not in OWN and os.path.isdir(path) else None
 
 
 async def drop_sandbox(session_id: uuid.UUID) -> None:
-    """End the workspace of this session: its files are gone, unless somebody gave it one."""
+    """Close the workspace of this session and drop its files; a shared workspace stays."""
     found = OPEN.pop(session_id, None)
     if found is not None and found.owned:
         await found.workspace.close()
 
 
 def subtree(memory: RAMResource, top: Path) -> RAMResource:
-    """A directory of a tree as a tree of its own, which shares everything until one of them changes."""
+    """Return a directory of a tree as a separate copy-on-write tree."""
     if top == ROOT:
         return memory
     twin, found = memory.fork(), RAMResource()
@@ -200,7 +200,7 @@ def subtree(memory: RAMResource, top: Path) -> RAMResource:
 
 
 async def _copy(src_fs: Resource, src: Path, dst_fs: Resource, dst: Path, left_out: Collection[Path]) -> None:
-    """Everything below one directory into another one, which is there."""
+    """Copy everything below one directory into an existing one."""
     for name, stat in await ops.scan_sorted(src_fs, src):
         source, target = src / name, dst / name
         if source in left_out:

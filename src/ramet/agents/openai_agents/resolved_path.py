@@ -8,7 +8,7 @@ from ramet.vfs.vfs import VFS
 
 
 async def real_path(fs: VFS, path: Path) -> Path:
-    """`path` without links, whether or not anything is there."""
+    """Resolve the links of `path`, whether or not it exists."""
     try:
         return await fs.resolve(path)
     except OSError as error:

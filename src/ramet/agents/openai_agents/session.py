@@ -1,4 +1,4 @@
-"""`RametSandboxSession`: the SDK's session on a workspace: direct file access, commands in the shell."""
+"""`RametSandboxSession`: the SDK's sandbox session on a workspace, with direct file access and the shell."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ logger = logging.getLogger(__name__)
 class RametSandboxSessionState(SandboxSessionState):
     type: Literal["ramet"] = "ramet"
     checkpoint_store: str | None = None
-    """The store in which `persist_workspace` leaves a revision, to give a pointer to it instead of an archive."""
+    """Store in which `persist_workspace` commits a revision; it returns a pointer instead of an archive."""
 
 
 class RametSandboxSession(BaseSandboxSession):
-    """One sandbox on one workspace. Every command starts in the manifest's root in a shell of its own."""
+    """One sandbox on one workspace. Every command runs in a new shell, in the manifest's root."""
 
     state: RametSandboxSessionState
 
@@ -112,7 +112,7 @@ class RametSandboxSession(BaseSandboxSession):
         return self._running
 
     async def _end(self) -> None:
-        """The workspace is about to be deleted: nothing of it is reachable from here any more."""
+        """Detach from the workspace, which is about to be deleted."""
         await self._terminals.end_all()
         self._running = False
         self._live = None
@@ -153,7 +153,7 @@ class RametSandboxSession(BaseSandboxSession):
         )
 
     async def _apply_entry(self, entry: BaseEntry, dest: HostPath, base_dir: HostPath) -> list[MaterializedFile]:
-        """What other backends do with programs inside the sandbox is done from here; the rest is the SDK's."""
+        """Apply manifest entries that other backends handle with programs inside the sandbox; the SDK does the rest."""
         if isinstance(entry, Mount) and isinstance(entry.mount_strategy, InContainerMountStrategy):
             self._here().mount(parse(str(entry._resolve_mount_path(self, dest))), entry)
             return []
@@ -171,14 +171,14 @@ class RametSandboxSession(BaseSandboxSession):
             raise ValueError("RametSandboxSession does not support manifest users or groups: a workspace has one user")
 
     def _refuse_user(self, user: AnyUser, doing: tuple[str, ...]) -> None:
-        """A workspace has one user; anyone else is refused before anything happens."""
+        """Refuse any user but the workspace's only one, before anything happens."""
         name = user.name if isinstance(user, User) else user
         if not name or name == self._here().workspace.settings.user.name:
             return
         raise ExecTransportError(
             command=doing,
             context={"reason": "user_not_supported", "user": name},
-            message=f"a ramet sandbox has one user and cannot act as {name!r}; leave `user` out",
+            message=f"a ramet sandbox has one user and cannot act as {name!r}; omit `user`",
             retryable=False,
         )
 
@@ -256,7 +256,7 @@ class RametSandboxSession(BaseSandboxSession):
     # ----------------------------------------------------------------------------------------------- paths
 
     async def _reach(self, path: AnyPath, *, for_write: bool = False, entry: bool = False) -> Path:
-        """Where `path` leads, refused when that is outside; an `entry` is the name itself, be it a link."""
+        """Resolve `path`; refuse a target outside. With `entry`, do not follow a final link."""
         policy = self._workspace_path_policy()
         asked = parse(policy.normalize_sandbox_path(path, for_write=for_write).as_posix())
         if entry and asked.name and asked != self._here().root:
@@ -288,7 +288,7 @@ class RametSandboxSession(BaseSandboxSession):
         return await self._validate_path_access(path, for_write=for_write)
 
     def _check_removal(self, top: Path) -> None:
-        """A tree that contains a read-only grant is not removed."""
+        """Refuse to remove a tree that contains a read-only grant."""
         for grant in self.state.manifest.extra_path_grants:
             if grant.read_only and parse(grant.path).under(top):
                 self._workspace_path_policy().normalize_sandbox_path(grant.path, for_write=True)
@@ -309,7 +309,7 @@ class RametSandboxSession(BaseSandboxSession):
         return b"".join([block async for block in self._fs.read(found, 0, max_bytes)])
 
     async def _content(self, path: AnyPath) -> Path:
-        """Where there is something to read; a pipe would be waited for, and nobody may come."""
+        """Resolve a readable regular file; reading a pipe could block forever."""
         found = await self._reach(path)
         if (await self._fs.stat(found)).kind not in (Kind.FILE, Kind.DIR):
             raise fail(errno.EINVAL, found, "Not a regular file")
@@ -379,7 +379,7 @@ class RametSandboxSession(BaseSandboxSession):
         try:
             found = await self._reach(path, for_write=True, entry=True)
             if not await self._is_loop(found):
-                await self._reach(path, for_write=True)  # a link that leads outside is refused, not removed
+                await self._reach(path, for_write=True)  # refuse a link that leads outside
             await self._remove(found, recursive)
         except FileNotFoundError as error:
             if not recursive:
@@ -388,7 +388,7 @@ class RametSandboxSession(BaseSandboxSession):
             raise WorkspaceArchiveWriteError(path=HostPath(path), cause=error) from error
 
     async def _is_loop(self, found: Path) -> bool:
-        """Whether this is a link that leads nowhere but to itself."""
+        """Return whether this is a link that loops."""
         try:
             await real_path(self._fs, found)
         except OSError as error:
@@ -448,7 +448,7 @@ class RametSandboxSession(BaseSandboxSession):
     # ----------------------------------------------------------------------------- snapshots of the workspace
 
     async def persist_workspace(self) -> io.IOBase:
-        store = getattr(self.state, "checkpoint_store", None)  # a session also works with a plain state
+        store = getattr(self.state, "checkpoint_store", None)  # a plain SDK state has no store
         if store is not None:
             return io.BytesIO((await self._checkpoint(store, self._own_name())).encode())
         try:
@@ -477,7 +477,7 @@ class RametSandboxSession(BaseSandboxSession):
         await self._hydrate(data, clear=False)
 
     async def _hydrate(self, data: Any, *, clear: bool) -> None:
-        """What a stream holds into the workspace; a bad archive must not cost the files that are here."""
+        """Load an archive into the workspace; a bad archive must not destroy the current files."""
         start: bytes = data.read(len(MAGIC))
         if start == MAGIC:
             await self._take_up(start + data.read())
@@ -525,7 +525,7 @@ class RametSandboxSession(BaseSandboxSession):
             archive.close()
 
     async def checkpoint(self, store: str, workspace: str | None = None) -> Pointer:
-        """The workspace as it is now as a revision of a store, at the cost of what has changed."""
+        """Commit the workspace to a store, at the cost of the changes."""
         return await self._checkpoint(store, workspace or self._own_name())
 
     async def _checkpoint(self, store: str, workspace: str) -> Pointer:
@@ -536,7 +536,7 @@ class RametSandboxSession(BaseSandboxSession):
         return Pointer(store, workspace, revision.id.hex())
 
     async def _take_up(self, raw: bytes) -> None:
-        """A revision in place of what is in the workspace; mounts stay."""
+        """Replace the workspace's files with a revision; mounts stay."""
         live = self._here()
         root = HostPath(live.root)
         try:
@@ -556,11 +556,11 @@ class RametSandboxSession(BaseSandboxSession):
         return FINGERPRINT_VERSION
 
     async def _compute_and_cache_snapshot_fingerprint(self, *, version: str | None = None) -> dict[str, str]:
-        """The content id of the tree, which costs what has changed, bound to the manifest it was made with."""
+        """Return the content id of the tree, combined with its manifest, at the cost of the changes."""
         tree = (await self._here().tree(self._skipped())).digest(ROOT).hex()
         try:
             made_with = self._resume_manifest_digest()
-        except ValueError:  # the SDK cannot write down a manifest with content that is not text
+        except ValueError:  # the SDK cannot serialize a manifest with binary content
             made_with = repr(self.state.manifest)
         text = f"{tree} {made_with}"
         return {"fingerprint": hashlib.sha256(text.encode()).hexdigest(), "version": FINGERPRINT_VERSION}
@@ -573,12 +573,12 @@ class RametSandboxSession(BaseSandboxSession):
 
 
 def as_text(argv: list[str]) -> str:
-    """A command's words as shell text. `sh -c TEXT` stays a shell of its own: it has a `$0` and an EXIT trap."""
+    """Quote a command's argv as shell text. `sh -c TEXT` stays a separate shell, with its `$0` and EXIT trap."""
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in argv)
 
 
 def interactive(argv: list[str]) -> str:
-    """A shell that is started in a terminal reads a line, runs it, and reads the next one."""
+    """Return whether the command is an interactive shell, which reads and runs line by line."""
     words = argv[2].split() if len(argv) == 3 and argv[0] in _SHELLS and argv[1] in ("-c", "-lc") else argv
     if words and words[0] in _SHELLS and all(word in ("-i", "-l", "-il", "-li") for word in words[1:]):
         return 'while IFS= read -r REPLY; do eval "$REPLY"; done'

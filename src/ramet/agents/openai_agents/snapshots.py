@@ -1,4 +1,4 @@
-"""`RametSnapshot`: sandbox snapshots of any SDK backend as store revisions: log, diff, fork."""
+"""`RametSnapshot`: sandbox snapshots of any SDK backend as store revisions, with log, diff and fork."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ logger = logging.getLogger(__name__)
 
 
 class RametSnapshot(SnapshotBase):
-    """The newest revision of one workspace of a store. Every `stop` of a session adds a revision to it.
+    """The head of a stored workspace. Every `stop` of a session adds a revision.
 
         snapshot = RametSnapshotSpec(store="~/.ramet", workspace="report")
         session = await UnixLocalSandboxClient().create(snapshot=snapshot)   # or any other backend
         ...
         session.state.snapshot.log(); session.state.snapshot.diff(); session.state.snapshot.fork("other-way")
 
-    The store is any address that `ramet.Store` takes; credentials for it come from the environment, never from here.
+    The store is any address that `ramet.Store` takes; its credentials come from the environment only.
     """
 
     type: Literal["ramet"] = "ramet"
@@ -47,7 +47,7 @@ class RametSnapshot(SnapshotBase):
             raise SnapshotPersistError(snapshot_id=self.id, path=self._where(), cause=error) from error
 
     async def restore(self, *, dependencies: Dependencies | None = None) -> io.IOBase:
-        """The tar that every backend accepts; a session of ours takes the revision itself instead."""
+        """Return a tar that every backend accepts; Ramet's own sessions use the revision directly."""
         if not await self.restorable():
             raise SnapshotNotRestorableError(snapshot_id=self.id, path=self._where())
         try:
@@ -61,7 +61,7 @@ class RametSnapshot(SnapshotBase):
     # ------------------------------------------------------------------------------------- over the revisions
 
     def log(self) -> list[Revision]:
-        """The revisions of this workspace, newest first."""
+        """List the revisions of this workspace, newest first."""
         return repository_at(self.store).log(self.workspace)
 
     def diff(self, older: RevisionLike | None = None, newer: RevisionLike | None = None) -> list[Difference]:
@@ -69,7 +69,7 @@ class RametSnapshot(SnapshotBase):
         return StoredWorkspaceRef(repository_at(self.store), self.workspace).diff(older, newer)
 
     def fork(self, workspace: str, revision: RevisionLike | None = None) -> RametSnapshot:
-        """A snapshot that begins with a revision (the newest) and goes its own way. Nothing is copied."""
+        """Fork a revision (default: the head) as a new snapshot, without a copy."""
         repository_at(self.store).fork(self.workspace, revision, workspace)
         return RametSnapshot(id=workspace, store=self.store, workspace=workspace)
 
@@ -108,9 +108,9 @@ class RametSnapshot(SnapshotBase):
 
 
 class RametSnapshotSpec(SnapshotSpec):
-    """Says in which store sessions keep their workspaces: each in a workspace of its own, or all in the one named.
+    """The store of sessions' snapshots: one workspace per session, or the named one for all.
 
-    With a name, a new session goes on where the last one ended, and the log is the log of the agent's runs.
+    With a name, a new session continues where the last one ended, and the log shows the agent's runs.
     """
 
     type: Literal["ramet"] = "ramet"
@@ -122,7 +122,7 @@ class RametSnapshotSpec(SnapshotSpec):
 
 
 class _PrefixedStream(io.RawIOBase):
-    """A stream of which the beginning was read, from its beginning."""
+    """A stream with the bytes already read put back in front."""
 
     def __init__(self, start: bytes, rest: io.IOBase) -> None:
         self._start, self._rest = start, rest

@@ -28,7 +28,7 @@ from ramet.core.streams import PipeReader, PipeWriter, pipe
 END_OF_INPUT = "\x04"
 ENDING_KEY = re.compile("[\x03\x1c]")
 ENDINGS = {"\x03": (b"^C\n", 130), "\x1c": (b"^\\\n", 131)}
-"""What a terminal shows for a key that ends the command, and how that command then ends: SIGINT and SIGQUIT."""
+"""Keys that end the command: their echo and the exit status, for SIGINT and SIGQUIT."""
 KILLED, BROKEN = 137, 1
 
 logger = logging.getLogger(__name__)
@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Terminal:
-    """One running command and what it has said since it was last asked."""
+    """One running command and its unread output."""
 
     stdin: PipeWriter | None
-    """None when it was started without a terminal."""
+    """None if it was started without a terminal."""
     chunks: deque[bytes] = field(default_factory=deque)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     notify: asyncio.Event = field(default_factory=asyncio.Event)
@@ -59,7 +59,7 @@ class Terminal:
         if self.task is not None:
             self.task.cancel()
             await asyncio.gather(self.task, return_exceptions=True)
-        self.closed.set()  # a task that was cancelled before its first step closes nothing itself
+        self.closed.set()  # a task cancelled before its first step closes nothing itself
         self.notify.set()
 
 
@@ -83,7 +83,7 @@ class Terminals:
         return process_id
 
     async def type(self, process_id: int, chars: str) -> None:
-        """Input as a person would type it: it is echoed, ^C and ^\\ end the command, ^D ends the input."""
+        """Type input: it is echoed, ^C and ^\\ end the command, ^D ends the input."""
         terminal = self._find(process_id)
         terminal.last_used = time.monotonic()
         if not chars:
@@ -98,7 +98,7 @@ class Terminals:
             try:
                 terminal.stdin.write(encode(typed))
             except BrokenPipeError:
-                pass  # the command has closed its input; what it says next tells why
+                pass  # the command has closed its input; its output tells why
         if ended:
             terminal.stdin.close_now()
         if key is not None:
@@ -107,7 +107,7 @@ class Terminals:
             await terminal.end(exit_code)
 
     async def collect(self, process_id: int, yield_time_ms: int, max_output_tokens: int | None) -> PtyExecUpdate:
-        """What was said until the command ended or the time was over."""
+        """Return the output until the command ends or the time is up."""
         terminal = self._find(process_id)
         collected: tuple[Any, ...] = await collect_pty_output(
             output_chunks=terminal.chunks,
@@ -118,7 +118,7 @@ class Terminals:
             max_output_tokens=max_output_tokens,
         )
         output, tokens = collected[:2]
-        # Older versions of the SDK leave it to the caller to see whether that was all.
+        # Older SDK versions let the caller check whether that was all.
         done = collected[2] if len(collected) > 2 else terminal.closed.is_set() and not terminal.chunks
         if done:
             self._terminals.pop(process_id, None)

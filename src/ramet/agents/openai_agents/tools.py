@@ -18,20 +18,20 @@ EDIT_SCHEMA: Final[dict[str, Any]] = {
     "properties": {
         "path": {"type": "string", "description": "The file, relative to the workspace or absolute."},
         "old": {"type": "string", "description": "Text that occurs once in the file; empty to create the file."},
-        "new": {"type": "string", "description": "What takes its place; empty to delete the text."},
+        "new": {"type": "string", "description": "Replacement; empty to delete the text."},
         "all": {"type": "boolean", "description": "Replace every occurrence instead of the only one."},
     },
     "required": ["path", "old", "new", "all"],
     "additionalProperties": False,
 }
 EDIT_DESCRIPTION: Final = (
-    "Change a text file of the workspace: the text `old`, which must be there exactly once (or `all` of it), becomes "
-    "`new`. With an empty `old` a new file is created. Read the file first and copy `old` from it exactly."
+    "Edit a text file of the workspace: replace `old`, which must occur exactly once unless `all` is set, with `new`. "
+    "An empty `old` creates a new file. Read the file first and copy `old` from it exactly."
 )
 
 
 async def edit_file(session: BaseSandboxSession, path: str, old: str, new: str, every: bool, user: Any = None) -> str:
-    """Replace text in a file. Whatever does not fit changes nothing and is told."""
+    """Replace text in a file. On an error, change nothing and return the reason."""
     where = HostPath(path)
     try:
         stream = await session.read(where, user=user)
@@ -39,31 +39,31 @@ async def edit_file(session: BaseSandboxSession, path: str, old: str, new: str, 
         before = None
     except SandboxError as error:
         if "not_found" not in str(getattr(error, "error_code", "")).lower():
-            return f"error: {path} cannot be read: {error}"
+            return f"error: cannot read {path}: {error}"
         before = None
     else:
         before = stream.read()  # type: ignore[attr-defined]
         stream.close()
     if not old:
         if before is not None:
-            return f"error: {path} exists; say in `old` which text to replace"
+            return f"error: {path} exists; put the text to replace in `old`"
         after = new.encode("utf-8")
         done = f"created {path}"
     elif before is None:
-        return f"error: there is no {path}; to create it, leave `old` empty"
+        return f"error: no file {path}; to create it, leave `old` empty"
     else:
         wanted = old.encode("utf-8")
         found = before.count(wanted)
         if found == 0:
             return f"error: `old` is not in {path}; read the file and copy the text exactly"
         if found > 1 and not every:
-            return f"error: `old` is {found} times in {path}; give more of the lines around it, or set `all`"
+            return f"error: `old` occurs {found} times in {path}; add more of the lines around it, or set `all`"
         after = before.replace(wanted, new.encode("utf-8"))
         done = f"replaced {found} in {path}" if every else f"changed {path}"
     try:
         await session.write(where, io.BytesIO(after), user=user)
     except (SandboxError, OSError, ValueError) as error:
-        return f"error: {path} cannot be written: {error}"
+        return f"error: cannot write {path}: {error}"
     return done
 
 
@@ -78,7 +78,7 @@ class EditTool(FunctionTool):
                 if not all(isinstance(word, str) for word in words) or not words[0]:
                     raise TypeError
             except (ValueError, KeyError, TypeError):
-                return "error: give path, old and new as text"
+                return "error: path, old and new must be strings"
             return await edit_file(session, words[0], words[1], words[2], given.get("all") is True, user)
 
         super().__init__(
@@ -104,7 +104,7 @@ class Edit(Capability):
 
 
 class Mounts(Capability):
-    """Tells the model which places of the tree are not just files here: what is mounted, and whether it can write."""
+    """Tells the model which directories are mounts, and which it can write."""
 
     type: Literal["ramet_mounts"] = "ramet_mounts"
 
@@ -121,8 +121,8 @@ class Mounts(Capability):
         if not lines:
             return None
         return (
-            "Besides the workspace these places are mounted. They can be used like any directory; reading a large "
-            "remote file costs time, so narrow down with `ls`, `find` and `grep` first.\n" + "\n".join(lines)
+            "These directories are mounted in addition to the workspace. Use them like any directory; reading a large "
+            "remote file is slow, so narrow down with `ls`, `find` and `grep` first.\n" + "\n".join(lines)
         )
 
 

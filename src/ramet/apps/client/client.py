@@ -1,4 +1,4 @@
-"""`connect(url)`: the store behind a server, with the names and values of a local `Store`.
+"""`connect(url)`: the store of a server, with the methods and values of a local `Store`.
 
 store = ramet.connect("http://127.0.0.1:8750", token=...)        # or unix:/run/ramet.sock
 store.create("proj-x")
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 QUIET: Final = 1.0
-"""Seconds without an event after which everything that had happened is known to have come."""
+"""Seconds without an event after which all past events have arrived."""
 SERVED: Final = (
     "resources", "mounts", "secrets", "settings", "wait", "commit", "every", "pins", "withhold", "scan", "env",
     "policy", "prepare", "drafts",
 )  # fmt: skip
-"""Options of `Store.open` that are the server's to say."""
+"""Options of `Store.open` that the server decides."""
 
 
 def connect(url: str, token: str | None = None, *, timeout: float | None = None) -> RemoteStore:
-    """The store behind a server at `http(s)://...` or `unix:/path`."""
+    """Connect to the store of a server at `http(s)://...` or `unix:/path`."""
     return RemoteStore(url, token, timeout)
 
 
 class RemoteStore:
-    """Workspaces by name, on a server."""
+    """The workspaces of a server, by name."""
 
     def __init__(self, url: str, token: str | None, timeout: float | None) -> None:
         self._address = Address(url, token, timeout)
@@ -74,7 +74,7 @@ class RemoteStore:
         return RemoteRef(self._http, self._address, name)
 
     def create(self, name: str, kind: str = "stored") -> RemoteRef:
-        """A new, empty workspace; one of kind `memory` is gone when the server ends."""
+        """Create an empty workspace; kind `memory` lasts until the server stops."""
         self._http.ask("POST", "/v1/workspaces", {"name": name, "kind": kind})
         return self._ref(name)
 
@@ -82,7 +82,7 @@ class RemoteStore:
         return [found["name"] for found in self._http.get("/v1/workspaces")["workspaces"]]
 
     def heads(self) -> dict[str, Revision | None]:
-        """The workspaces and their newest revisions; None for one that has none yet."""
+        """Return the workspaces with their heads; None for a workspace without a revision."""
         found = self._http.get("/v1/workspaces")["workspaces"]
         return {one["name"]: None if one["head"] is None else as_revision(one["head"]) for one in found}
 
@@ -102,21 +102,21 @@ class RemoteStore:
             raise
 
     def find(self, address: str) -> Revision:
-        """The revision that `NAME` or `NAME@REV` stands for."""
+        """Find the revision that `NAME` or `NAME@REV` names."""
         found = parse_address(address)
         return self._ref(found.name).find(found.revision)
 
     def open(
         self, name: str, revision: RevisionLike | None = None, *, readonly: bool = False, **options: Any
     ) -> RemoteWorkspace:
-        """A live workspace, or a past state of it with `NAME@REV`; use it with `async with`.
+        """Open a live workspace, or with `NAME@REV` a past revision; use it with `async with`.
 
-        What else a local store can be asked for is the server's to say: how it was started, and its configuration.
+        The server's options and configuration replace the other options of a local store.
         """
         for option in options:
             if option not in SERVED:
                 raise TypeError(f"open() got an unexpected keyword argument {option!r}")
-            raise RametError("unsupported", f"a server decides about {option!r}", "leave it out, or configure it there")
+            raise RametError("unsupported", f"cannot set {option!r} on a server", "omit it, or configure the server")
         found = parse_address(name)
         if found.path is not None:
             raise RametError("invalid_argument", f"{name!r} names a path", "open NAME or NAME@REVISION")
@@ -129,62 +129,62 @@ class RemoteStore:
         )
 
     def import_archive(self, name: str, source: Target, **options: Any) -> ImportResult:
-        """A snapshot or any other tar as a revision of a workspace, which is created if it does not exist."""
+        """Import a snapshot, or any other tar, as a revision; create the workspace if needed."""
         return self._ref(name).import_archive(source, **options)
 
     def agent_run(self) -> RemoteAgentRun:
-        """Sandboxes of the server, with the names of `AgentRun`."""
+        """Return the server's sandboxes, with the methods of `AgentRun`."""
         from ramet.apps.client.sandbox import RemoteAgentRun
 
         return RemoteAgentRun(self)
 
-    # --------------------------------------------------------------------------------------- what is kept
+    # --------------------------------------------------------------------------------------- retention
 
     def retention(self, policy: Retention | None = None, name: str | None = None) -> Retention:
-        """How long revisions are kept, of a workspace or of the whole store; with a policy, say it anew.
+        """Return how long revisions of a workspace or the whole store are kept; with a policy, set it.
 
-        A hold is placed and lifted by `hold` and `lift`; a policy that says another one is refused.
+        Use `hold` and `lift` for holds; a policy that changes the hold is refused.
         """
         url = "/v1/store/retention" if name is None else f"{_of(name)}/retention"
         if policy is None:
             return as_kind(self._http.get(url)["effective"], Retention)
         if policy.hold and policy.hold != self.said(name).hold:
-            raise RametError("invalid_argument", "a policy places no hold on a server", "use hold(name, why)")
+            raise RametError("invalid_argument", "cannot place a hold with a policy on a server", "use hold(name, why)")
         body = {key: value for key, value in policy.__dict__.items() if key != "hold"}
         self._http.ask("PUT", url, body)
         return policy
 
     def said(self, name: str | None = None) -> Retention:
-        """What was said about a workspace (or about the store) itself, without what the store says for all."""
+        """Return the policy set on a workspace (or the store) itself, without the store's defaults."""
         url = "/v1/store/retention" if name is None else f"{_of(name)}/retention"
         return as_kind(self._http.get(url)["said"], Retention)
 
     def hold(self, name: str, why: str) -> None:
-        """Keep everything of a workspace from being removed until the hold is lifted."""
+        """Protect a workspace from removal until `lift`."""
         self._http.ask("PUT", f"{_of(name)}/hold", {"why": why})
 
     def lift(self, name: str) -> None:
-        """End a hold."""
+        """Lift a hold."""
         self._http.ask("DELETE", f"{_of(name)}/hold")
 
     def pins(self, name: str | None = None) -> list[Pin]:
-        """The pins that hold, of one workspace or of all that may be read."""
+        """List the pins of one workspace, or of all readable ones."""
         return [as_pin(plain) for plain in self._http.get("/v1/pins", workspace=name)["pins"]]
 
     def unpin(self, token: str) -> None:
         """Remove a pin."""
         self._http.ask("DELETE", f"/v1/pins/{quote_text(token)}")
 
-    # ----------------------------------------------------------------------------------------------- care
+    # ----------------------------------------------------------------------------------------------- maintenance
 
     def gc(self, *, grace: float | None = None, dry: bool = False, progress: Progress = silent) -> Collected:
-        """Collect what nobody refers to and what has expired. Leaving it stops it on the server."""
+        """Delete expired revisions and unreferenced data. Disconnecting stops it on the server."""
         from ramet.store.gc.collect import Collected
 
         return as_kind(self._http.long("/v1/store/gc", {"grace_seconds": grace, "dry": dry}, progress), Collected)
 
     def cost(self, progress: Progress = silent) -> Costs:
-        """What each workspace costs: the bytes that only it needs, and those that it shares."""
+        """Return the cost of each workspace: the bytes that only it needs, and the bytes that it shares."""
         from ramet.store.gc.costs import Costs
 
         return as_kind(self._http.get("/v1/store/cost"), Costs)
@@ -195,13 +195,13 @@ class RemoteStore:
         return RemoteKeys(self._http)
 
     def verify(self, progress: Progress = silent) -> Report:
-        """Read everything and check every digest and reference; the report says which revisions are affected."""
+        """Check every digest and reference in the store; the report lists the affected revisions."""
         from ramet.store.repair.verify import Report
 
         return as_kind(self._http.long("/v1/store/verify", {}, progress), Report)
 
     def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
-        """Bring back what can be had from other copies. Only with `drop`, forget what is lost."""
+        """Restore damaged data from other copies. With `drop`, also drop references to lost data."""
         from ramet.store.repair.repair import Repaired
 
         return as_kind(self._http.long("/v1/store/repair", {"drop": drop}, progress), Repaired)
@@ -209,7 +209,7 @@ class RemoteStore:
     # --------------------------------------------------------------------------------------------- events
 
     async def events(self, since: str | None = None, *, follow: bool = False) -> AsyncIterator[Event]:
-        """The change feed after a cursor: `async for event in store.events(since=event.cursor)`."""
+        """Iterate over the change feed after a cursor: `async for event in store.events(since=event.cursor)`."""
         from ramet.store.refs.feed import Event
 
         async for line in self._followed("/v1/feed", since=since, follow="true" if follow else None):
@@ -219,9 +219,9 @@ class RemoteStore:
     async def server_events(
         self, since: int | None = None, *, workspace: str | None = None, follow: bool = True
     ) -> AsyncIterator[dict[str, Any]]:
-        """What happens on the server: mappings with `id`, `event`, `workspace`, `time` and more, as they happen.
+        """Iterate over the server's events: mappings with `id`, `event`, `workspace`, `time` and more.
 
-        `since` is the id of the last one that you have. Without `follow` it ends with what has happened already.
+        `since` is the id of the last event you received. Without `follow` it ends after the past events.
         """
         lines = self._followed(
             "/v1/events", since=since if since is not None or follow else 0, workspace=workspace
@@ -247,28 +247,28 @@ class RemoteStore:
 
 
 class RemoteKeys:
-    """The keys of the store behind a server. No key ever travels: places of keys are named, on the server."""
+    """The keys of a server's store. No key is ever sent: arguments name places on the server."""
 
     def __init__(self, http: Http) -> None:
         self._http = http
 
     @property
     def wrapped_by(self) -> str:
-        """The id of the key that opened the store."""
+        """Id of the key in use."""
         return str(self._http.get("/v1/store/keys")["wrapped_by"])
 
     def show(self) -> list[RingReport]:
-        """The keyrings of all workspaces."""
+        """List the keyrings of all workspaces."""
         from ramet.store.verbs.key_admin import RingReport
 
         return [as_kind(plain, RingReport) for plain in self._http.get("/v1/store/keys")["rings"]]
 
     def rotate(self, new: str, old: str | None = None) -> int:
-        """Let another key open the store: `file:PATH`, `env:NAME` or `kms:ID`, as the server sees them."""
+        """Replace the key that opens the store: `file:PATH`, `env:NAME` or `kms:ID`, as the server sees them."""
         return int(self._http.ask("POST", "/v1/store/keys/rotate", without_none({"to": new, "old": old}))["keyrings"])
 
     def shred(self, name: str) -> Shredded:
-        """Destroy the keys of a workspace: what only they could open is lost for ever."""
+        """Destroy the keys of a workspace: data that only they decrypt is lost for ever."""
         from ramet.store.crypto.encrypted_objects import Shredded
 
         return as_kind(self._http.ask("POST", f"{_of(name)}/shred", {"confirm": name}), Shredded)
@@ -279,7 +279,7 @@ def _of(name: str) -> str:
 
 
 async def _event(lines: AsyncIterator[bytes]) -> dict[str, Any] | None:
-    """The next server-sent event; None at the end of the stream."""
+    """Return the next server-sent event; None at the end of the stream."""
     found: dict[str, Any] = {}
     async for line in lines:
         name, _, value = line.decode().partition(": ")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def connect(url: str, token: str | None = None, *, timeout: float | None = None) -> RemoteStore:
-    """The store behind a server at `http(s)://...` or `unix:/path`."""
+    """Connect to the store of a server at `http(s)://...` or `unix:/path`."""
     from ramet.apps.client import client
 
     return client.connect(url, token, timeout=timeout)

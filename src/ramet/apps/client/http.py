@@ -28,11 +28,13 @@ SCHEMES: Final = ("http://", "https://", "unix:")
 
 
 class Address:
-    """How to reach a server, for both kinds of clients."""
+    """The address of a server, for sync and async clients."""
 
     def __init__(self, url: str, token: str | None, timeout: float | None) -> None:
         if not url.startswith(SCHEMES):
-            raise RametError("invalid_argument", f"{url!r} is no server", "write http(s)://HOST:PORT or unix:/PATH")
+            raise RametError(
+                "invalid_argument", f"{url!r} is not a server's URL", "write http(s)://HOST:PORT or unix:/PATH"
+            )
         self.url = url
         self._socket = url.removeprefix("unix:") if url.startswith("unix:") else None
         self._options: dict[str, Any] = {
@@ -58,17 +60,17 @@ def quote_text(text: str) -> str:
 
 
 def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said, without what was not."""
+    """Drop the options that are not set."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def refusal(status: int, body: bytes, url: str) -> Exception:
-    """What a problem says, as the exception that the local call would have raised."""
+    """Return the exception that the local call would raise for a problem."""
     try:
         problem = json.loads(body)
         code, cause, remedy = problem["code"], problem["cause"], problem["remediation"]
     except (ValueError, KeyError, TypeError):
-        return RametError("unavailable", f"the server answered {status}", "look at the server")
+        return RametError("unavailable", f"the server responded with status {status}", "see the server's log")
     of_file = code in ("not_found", "already_exists", "permission_denied", "precondition_failed", "invalid_argument")
     if of_file and any(url.endswith(end) for end in FILES):
         path, _, why = cause.rpartition(": ")
@@ -82,11 +84,11 @@ def json_of(response: httpx2.Response, *fine: int) -> Any:
     try:
         return json.loads(response.content)
     except ValueError:
-        raise RametError("unavailable", "the answer is not JSON", "see whether this is a Ramet server") from None
+        raise RametError("unavailable", "the response is not JSON", "check that this is a Ramet server") from None
 
 
 class Http:
-    """Requests and their answers, without `await`."""
+    """Synchronous requests."""
 
     def __init__(self, address: Address) -> None:
         self.raw = address.client()
@@ -118,7 +120,7 @@ class Http:
         self, method: str, url: str, body: Any = None, query: Mapping[str, Any] | None = None,
         content: Iterator[bytes] | None = None,
     ) -> Iterator[bytes]:  # fmt: skip
-        """The bytes of an answer as they come."""
+        """Stream the bytes of a response."""
         options: dict[str, Any] = {} if body is None else {"json": body}
         if content is not None:
             options.update(content=content, headers={"content-type": "application/json"})
@@ -131,7 +133,7 @@ class Http:
             raise self.unreachable(error) from None
 
     def lines(self, method: str, url: str, body: Any = None, following: bytes | None = None) -> Iterator[Any]:
-        """The lines of a streamed answer, each as what it says; `following` goes behind the request."""
+        """Iterate over the decoded lines of a streamed response; `following` is sent after the request."""
         rest = b""
         if following is None:
             blocks = self.blocks(method, url, body)
@@ -144,7 +146,7 @@ class Http:
                 yield json.loads(line)
 
     def long(self, url: str, body: Mapping[str, Any], progress: Progress) -> Any:
-        """Long work: how far it is goes to `progress`, the report is given back."""
+        """Run a long operation: pass its progress to `progress`, return the report."""
         last: dict[str, Any] | None = None
         for row in self.lines("POST", url, {**without_none(body), "stream": True}):
             if "stage" in row:
@@ -158,15 +160,15 @@ class Http:
 
 
 def unreachable(where: str, error: httpx2.TransportError) -> RametError:
-    """Why a server does not answer, and what to look at."""
+    """Explain why a server does not respond, and what to check."""
     cause, _, remedy = why(error).partition("; ")
-    return RametError("unavailable", f"{where} cannot be reached: {cause}", remedy or "see whether it is running")
+    return RametError("unavailable", f"cannot reach {where}: {cause}", remedy or "check that it runs")
 
 
 def report_of(last: Mapping[str, Any] | None, url: str) -> Any:
-    """What the last line of a streamed answer says."""
+    """Return the report in the last line of a streamed response."""
     if last is None:
-        raise RametError("unavailable", "the server ended in the middle of its work", "look at its log and repeat")
+        raise RametError("unavailable", "the server stopped before it finished", "see its log, then repeat")
     if "problem" in last:
         raise refusal(last["problem"]["status"], json.dumps(last["problem"]).encode(), url)
     return last.get("report", last)
@@ -182,7 +184,7 @@ def result_of(done: Mapping[str, Any], stdout: bytes, stderr: bytes) -> IOResult
 
 @contextmanager
 def atomic_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write that appears under its name only when it is whole."""
+    """Open a file for writing that gets its name only when it is complete."""
     part = f"{os.fspath(target)}.part"
     try:
         with open(part, "wb") as file:
@@ -200,7 +202,7 @@ def blocks_of(file: IO[bytes]) -> Iterator[bytes]:
 
 
 async def async_lines(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """Whole lines of a streamed answer."""
+    """Split a streamed response into lines."""
     rest = b""
     async for block in response.aiter_bytes():
         *whole, rest = (rest + block).split(b"\n")

@@ -56,12 +56,12 @@ NOTE: Final = b"# ramet "
 
 
 def as_kind(plain: Any, kind: type[T]) -> T:
-    """A report as the value that the local call gives; what a newer server says besides is left out."""
+    """Convert a report to the value that the local call returns; ignore fields of newer servers."""
     return msgspec.convert(plain, kind)
 
 
 def as_revision(plain: Mapping[str, Any]) -> Revision:
-    """A revision as the server tells it: everything of it, and the id that the server knows it by."""
+    """Convert a revision: all its fields, and the id that the server sent."""
     found = decode_revision(json.dumps(plain).encode())
     found.__dict__["id"] = RevisionId(bytes.fromhex(plain["id"]))
     return found
@@ -106,7 +106,7 @@ def as_push(plain: Mapping[str, Any]) -> Push:
 
 
 class RemoteRef:
-    """A workspace of a server. A revision is what follows `NAME@`: `head~2`, a tag, `3`, the start of an id."""
+    """A workspace of a server. A revision is written as after `NAME@`: `head~2`, a tag, `3`, the start of an id."""
 
     def __init__(self, http: Http, address: Address, name: str) -> None:
         self._http, self._address, self.name = http, address, name
@@ -131,7 +131,7 @@ class RemoteRef:
         return None if found is None else as_revision(found)
 
     def find(self, revision: RevisionLike | None = None) -> Revision:
-        """A revision of this history; with `OTHER@REV`, of another one."""
+        """Find a revision of this history, or with `OTHER@REV` of another one."""
         spec = self._spec(revision)
         if spec is not None and "@" in spec:
             other = parse_address(spec)
@@ -142,7 +142,7 @@ class RemoteRef:
         return as_revision(found[0])
 
     def log(self, revision: RevisionLike | None = None) -> list[Revision]:
-        """Newest first, children before their parents; from the head, or from an older revision."""
+        """List revisions newest first, children before parents; from the head or from an older revision."""
         found: list[Revision] = []
         more = True
         while more:
@@ -152,21 +152,21 @@ class RemoteRef:
         return found
 
     def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
-        """Parents of a revision that retention removed: there the history ends."""
+        """Return the parents of a revision that retention removed."""
         found = self._get("log", revision=revision.id.hex(), limit=1)["expired"]
         return tuple(RevisionId(bytes.fromhex(parent)) for parent in found.get(revision.id.hex(), ()))
 
     def graph(self, revision: RevisionLike | None = None) -> list[GraphRow]:
-        """The history as a picture: a row per revision, and rows for lines that part and join."""
+        """Draw the history: a row per revision, and rows for branches and merges."""
         return draw_graph(self.log(revision))
 
     def show(self, path: str, revision: RevisionLike | None = None) -> Iterator[bytes]:
-        """The content of a file of a revision."""
+        """Stream the content of a file of a revision."""
         spec = quote_text(self._spec(revision) or "head")
         return self._http.blocks("GET", f"{self._url}/file?{where(path)}&revision={spec}")
 
     def diff(self, older: RevisionLike | None = None, newer: RevisionLike | None = None) -> list[Difference]:
-        """The changes from the older to the newer revision; with one, what it changed. Paths and kinds, not nodes."""
+        """List the changes from the older to the newer revision; with one, what it changed. Paths and kinds only."""
         found: list[Difference] = []
         while True:
             page = self._get("diff", older=self._spec(older), newer=self._spec(newer), offset=len(found), limit=CHANGES)
@@ -175,7 +175,7 @@ class RemoteRef:
                 return found
 
     def blame(self, path: str, revision: RevisionLike | None = None) -> list[BlameLine]:
-        """For each line of a file: the revision, and where known the session and command that wrote it."""
+        """Return for each line of a file the revision and, if known, the session and command that wrote it."""
         from ramet.store.verbs.blame import BlameLine, LineWriter
 
         query = where(path) + ("" if revision is None else f"&revision={quote_text(self._spec(revision) or 'head')}")
@@ -204,11 +204,11 @@ class RemoteRef:
         timeout: float | None = None,
         progress: Progress = silent,
     ) -> BisectResult:
-        """The first revision in which a command fails. Leaving it stops it on the server."""
+        """Find the first revision in which a command fails. Disconnecting stops it on the server."""
         from ramet.workspace.stored.bisect import BisectResult, BisectStep
 
         if resources:
-            raise RametError("unsupported", "resources cannot be sent to a server", "mount them there")
+            raise RametError("unsupported", "cannot send resources to a server", "mount them there")
         asked: dict[str, Any] = {"good": self._spec(good), "bad": self._spec(bad), "command": command, "stream": True}
         if timeout is not None:
             asked["timeout_ms"] = int(timeout * 1000)
@@ -230,32 +230,32 @@ class RemoteRef:
             None if first is None else as_revision(first), list(map(as_revision, found["suspects"])), steps
         )
 
-    # ------------------------------------------------------------------------------------ looking inside
+    # ------------------------------------------------------------------------------------ inspection
 
     def history(
         self, revision: RevisionLike | None = None, *, session: str | None = None, last: int | None = None
     ) -> list[ExecutionRecord]:
-        """The commands that ran, the newest last: of one session, the `last` ones, or all."""
+        """List the commands that ran, newest last: of one session, the `last` ones, or all."""
         from ramet.workspace.history import ExecutionRecord
 
         asked = 100_000 if last is None else last
         found = self._get("history", revision=self._spec(revision), session=session, last=asked)
         if last is None and found["total"] > asked:
-            raise RametError("limit_exceeded", f"{found['total']} commands ran", "ask for the last ones")
+            raise RametError("limit_exceeded", f"cannot list all {found['total']} commands", "pass last=")
         return [as_kind(plain, ExecutionRecord) for plain in found["commands"]]
 
     def sessions(self, revision: RevisionLike | None = None) -> list[SavedSession]:
-        """The sessions that there are, or that a revision has."""
+        """List the sessions, now or in a revision."""
         return [as_session(plain) for plain in self._get("sessions", revision=self._spec(revision))["sessions"]]
 
     def jobs(self, revision: RevisionLike | None = None) -> list[EndedJob]:
-        """The background jobs that had ended."""
+        """List the background jobs that have ended."""
         from ramet.workspace.stored.saved_state import EndedJob
 
         return [as_kind(plain, EndedJob) for plain in self._get("ended-jobs", revision=self._spec(revision))["jobs"]]
 
     def mounts(self, revision: RevisionLike | None = None) -> tuple[MountState, ...]:
-        """What is mounted where, now or in a revision."""
+        """List the mounts, now or in a revision."""
         return tuple(as_mount(plain) for plain in self._get("mounts", revision=self._spec(revision))["mounts"])
 
     # ------------------------------------------------------------------------------------ moving the head
@@ -264,11 +264,11 @@ class RemoteRef:
         return as_revision(self._post("fork", name=new_name, revision=self._spec(revision))["head"])
 
     def revert(self, revision: RevisionLike, message: str = "", paths: list[str] | None = None) -> Revision:
-        """A new tip with the content of a past revision: all of it, or only these paths."""
+        """Restore a past revision as a new one: all of it, or only these paths."""
         return as_revision(self._post("revert", revision=self._spec(revision), message=message, paths=paths))
 
     def merge(self, other: str | Revision, message: str = "") -> MergeResult:
-        """Bring another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are data and change nothing."""
+        """Merge another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are returned and change nothing."""
         from ramet.store.verbs.merge import MergeConflict
         from ramet.store.verbs.revert import MergeResult
 
@@ -279,7 +279,7 @@ class RemoteRef:
         conflicts = tuple(MergeConflict(c["path"], c["why"], None, None, None) for c in found["conflicts"])
         return MergeResult(None if found["revision"] is None else as_revision(found["revision"]), conflicts)
 
-    # ------------------------------------------------------------------------- tags, grants, what is kept
+    # ------------------------------------------------------------------------- tags, grants, pins
 
     def tag(
         self,
@@ -290,7 +290,7 @@ class RemoteRef:
         author: str = "",
         force: bool = False,
     ) -> Tag:
-        """Name a revision, so that `NAME@TAG` finds it and it is kept."""
+        """Tag a revision: `NAME@TAG` names it, and gc keeps it."""
         body = without_none({"revision": self._spec(revision), "message": message, "author": author, "force": force})
         return as_tag(self.name, self._http.ask("PUT", f"{self._url}/tags/{quote_text(tag)}", body))
 
@@ -301,16 +301,16 @@ class RemoteRef:
         self._http.ask("DELETE", f"{self._url}/tags/{quote_text(tag)}")
 
     def grants(self) -> Mapping[str, str]:
-        """Who may read (`readonly`) and who may write (`readwrite`); empty when everybody may do both."""
+        """Return the access of each principal, `readonly` or `readwrite`; empty means that everyone has both."""
         found: dict[str, str] = self._get("grants")["grants"]
         return found
 
     def grant(self, principal: str, access: Access) -> None:
-        """Let a principal read or write this workspace; from the first grant on, nobody else may."""
+        """Allow a principal to read or write; after the first grant, only principals with one have access."""
         self._http.ask("PUT", f"{self._url}/grants/{quote_text(principal)}", {"access": access})
 
     def revoke(self, principal: str) -> None:
-        """Take back what a principal was granted."""
+        """Revoke a principal's grant."""
         self._http.ask("DELETE", f"{self._url}/grants/{quote_text(principal)}")
 
     def pin(self, revision: RevisionLike | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
@@ -322,7 +322,7 @@ class RemoteRef:
     def checkout(
         self, target: str, revision: RevisionLike | None = None, prefix: str | None = None, **options: Any
     ) -> Receipt:
-        """All mounts, or the one at `prefix`, as a real directory here; `left_out` names mounts without content.
+        """Write all mounts, or the one at `prefix`, to a local directory; `left_out` names mounts without content.
 
         Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`.
         """
@@ -345,7 +345,7 @@ class RemoteRef:
         compress: str | None = None,
         progress: Progress = silent,
     ) -> Revision:
-        """A revision as a snapshot tar (or with `kind="tar"` a plain one); a file appears only when it is whole."""
+        """Download a revision as a snapshot tar, or a plain one with `kind="tar"`; a file appears when complete."""
         found = self.find(revision)
         if not isinstance(target, str | os.PathLike):
             self._download(target, found, kind, compress, progress)
@@ -365,7 +365,7 @@ class RemoteRef:
             progress("bytes", done, None)
 
     def export_git(self, target: str, *, progress: Progress = silent) -> GitExport:
-        """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
+        """Export the whole history as a git repository in a new directory (bare if its name ends in `.git`)."""
         from ramet.store.verbs.git_export import GitExport, branch_name
         from ramet.workspace.stored.export import write_git
 
@@ -374,7 +374,7 @@ class RemoteRef:
         return done
 
     def git_stream(self, *, progress: Progress = silent) -> Iterator[bytes]:
-        """The whole history as `git fast-import` reads it."""
+        """Export the whole history for `git fast-import`."""
         done = 0
         for piece in self._http.blocks("GET", f"{self._url}/git"):
             done += len(piece)
@@ -382,7 +382,7 @@ class RemoteRef:
             yield piece
 
     def _noted(self, done: GitExport, progress: Progress) -> Iterator[bytes]:
-        """The stream; what its last comment says of it goes into `done`."""
+        """Pass the stream on; copy the report in its last comment to `done`."""
         end = b""
         for piece in self.git_stream(progress=progress):
             end = (end + piece)[-(1 << 20) :]
@@ -393,7 +393,7 @@ class RemoteRef:
             done.commits, done.blobs, done.tags = said["commits"], said["blobs"], said["tags"]
             done.left_out += said["left_out"]
         except (ValueError, KeyError, TypeError):
-            raise RametError("unavailable", "the history broke off", "look at the server and repeat") from None
+            raise RametError("unavailable", "the export ended early", "see the server's log, then repeat") from None
 
     def push(
         self,
@@ -405,7 +405,7 @@ class RemoteRef:
         token: str | None = None,
         username: str = "x-access-token",
     ) -> Pushed:
-        """Have the server push a revision as one commit of a git branch; it says where it pushes to at all."""
+        """Let the server push a revision to a git branch as one commit; the server limits the remotes."""
         from ramet.workspace.stored.git_push import Pushed
 
         found = self._post(
@@ -415,19 +415,19 @@ class RemoteRef:
         return as_kind(found, Pushed)
 
     def pushes(self) -> list[Push]:
-        """Pushes that were asked for and are not done."""
+        """List pending pushes."""
         return [as_push(plain) for plain in self._get("pushes")["pushes"]]
 
     def push_again(self, push: Push, secrets: Secrets) -> Pushed:
-        """Try a push again; `secrets` by name and key have what it needs."""
+        """Retry a push; `secrets` has its secrets by name and key."""
         from ramet.workspace.stored.git_push import Pushed
 
         plain = {name: dict(keys) for name, keys in secrets.items()}
         found = self._post("pushes", revision=push.revision, branch=push.branch, secrets=plain)
         if found["failed"]:
-            raise RametError("unavailable", found["failed"][0], "it is kept and can be tried again")
+            raise RametError("unavailable", found["failed"][0], "retry later; the push stays pending")
         if not found["pushed"]:
-            raise RametError("not_found", f"no push to {push.branch} is waiting", "`pushes` lists them")
+            raise RametError("not_found", f"no pending push to {push.branch}", "see `pushes`")
         return as_kind(found["pushed"][0], Pushed)
 
     def import_archive(
@@ -440,7 +440,7 @@ class RemoteRef:
         kind: str | None = None,
         progress: Progress = silent,
     ) -> ImportResult:
-        """A tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
+        """Upload a tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
         if isinstance(source, str | os.PathLike):
             with open(source, "rb") as file:
                 return self.import_archive(

@@ -1,4 +1,4 @@
-"""`RemoteAgentRun`: sandboxes of a server with the names of `AgentRun`, without `await`."""
+"""`RemoteAgentRun`: synchronous sandboxes of a server, with the methods of `AgentRun`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Output = str | Mapping[str, Any]
 
 
 class RemoteAgentRun:
-    """The workspaces and sandboxes of a server. Namespaces are stores, and a server has one: `default`."""
+    """The workspaces and sandboxes of a server, which serves one namespace: `default`."""
 
     namespace = "default"
 
@@ -53,10 +53,10 @@ class RemoteAgentRun:
         git: GitSettings | None = None,
         git_secrets: Secrets | None = None,
     ) -> RemoteSandbox:
-        """A sandbox, bound to a workspace if one is named; it ends by itself as the server and these seconds say.
+        """Create a sandbox, bound to a workspace if one is named; it ends after the server's limits or these seconds.
 
-        `git` says which paths a `{git: ...}` output pushes and which of `git_secrets` opens the remote; the server
-        pushes where it was told that it may.
+        `git` says which paths a `{git: ...}` output pushes, and which of `git_secrets` it uses; the server limits the
+        remotes.
         """
         body = {
             "image": image or "", "workspace": workspace, "name": name, "from_revision": from_revision,
@@ -68,13 +68,13 @@ class RemoteAgentRun:
         return made.start() if ready else made
 
     def sandboxes(self) -> list[RemoteSandbox]:
-        """Those that run, and that this client may use."""
+        """List the running sandboxes that this client may use."""
         http = self.store._http
         return [RemoteSandbox(http, {}, plain) for plain in http.get("/v1/sandboxes")["sandboxes"]]
 
 
 class RemoteSandbox:
-    """A computer with a tree at `/workspace`, on a server. Made by `RemoteAgentRun.sandbox`."""
+    """A sandbox on a server, with its files at `/workspace`. Created by `RemoteAgentRun.sandbox`."""
 
     def __init__(self, http: Http, wanted: Mapping[str, Any], plain: Mapping[str, Any] | None = None) -> None:
         self._http, self._wanted = http, wanted
@@ -82,7 +82,7 @@ class RemoteSandbox:
         self.workspace: str | None = wanted.get("workspace")
         self.image: str | None = wanted.get("image") or None
         self.revision: Revision | None = None
-        """What the end of the sandbox made; None before, and for one without a workspace."""
+        """The final revision; None before the end, and without a workspace."""
         self.pushed: list[Pushed] = []
         self.warnings: list[str] = []
         self.phase = "Pending"
@@ -111,21 +111,21 @@ class RemoteSandbox:
         return self
 
     def start(self) -> RemoteSandbox:
-        """Hydrate. Starting a sandbox that runs is fine; one that ended cannot be started again."""
+        """Start the sandbox. Does nothing if it runs; a terminated sandbox cannot start again."""
         if self.phase == "Terminated":
-            raise RametError("closed", f"{self.name} has ended", "make another sandbox")
+            raise RametError("closed", f"{self.name} has ended", "create another sandbox")
         return self if self.phase == "Ready" else self._take(self._http.ask("POST", "/v1/sandboxes", self._wanted))
 
     def refresh(self) -> RemoteSandbox:
-        """Ask how it is: it may have ended by itself."""
+        """Fetch its state: it may have ended."""
         return self._take(self._http.get(f"/v1/sandboxes/{quote_text(self.name)}"))
 
     def _running(self) -> None:
         if self.phase != "Ready":
-            raise RametError("closed", f"{self.name or 'the sandbox'} is not running", "start it, or make another")
+            raise RametError("closed", f"{self.name or 'the sandbox'} is not running", "start it, or create another")
 
     def exec(self, command: str | Sequence[str], **options: Any) -> IOResult:
-        """Run shell text, or words as they are; options as for `execute` (`session_id`, `cwd`, `meta`, ...)."""
+        """Run shell text, or an argv; options as for `execute` (`session_id`, `cwd`, `meta`, ...)."""
         self._running()
         text = command if isinstance(command, str) else shlex.join(command)
         stdin = options.pop("stdin", None)
@@ -149,7 +149,7 @@ class RemoteSandbox:
         return result_of(report_of(last, self._url), b"".join(pieces[1]), b"".join(pieces[2]))
 
     def terminate(self, outputs: Iterable[Output] | None = None, checkpoint: bool = False) -> Revision | None:
-        """End the sandbox and make its revision. Doing it again gives the same revision and changes nothing."""
+        """End the sandbox and commit its revision. Idempotent: a second call returns the same revision."""
         if self.phase == "Pending":
             self.phase = "Terminated"
         if self.phase == "Terminated":
@@ -169,7 +169,7 @@ def _plain(git: GitSettings) -> dict[str, Any]:
 
 
 class RemoteFiles:
-    """The files of a sandbox; relative paths begin at `/workspace`."""
+    """The files of a sandbox; relative paths start at `/workspace`."""
 
     def __init__(self, sandbox: RemoteSandbox) -> None:
         self._sandbox = sandbox
@@ -179,7 +179,7 @@ class RemoteFiles:
         return f"{self._sandbox._url}/{verb}?{where(str(parse(path, parse(HOME))))}"
 
     def write(self, path: str, data: str | bytes) -> None:
-        """Store a content; directories on the way are made."""
+        """Write a file; creates parent directories."""
         content = data.encode() if isinstance(data, str) else data
         self._sandbox._http.ask("PUT", self._place("file", path) + "&parents=true", content=content)
 

@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 
 Stdin = bytes | str | AsyncIterator[bytes] | None
 SHORT: Final = 1 << 20
-"""Bytes of input up to which they are in the request itself."""
+"""Largest stdin in bytes that is sent inside the JSON request."""
 OPERATIONS: Final = ("stat", "scan", "read", "write", "mkdir", "remove", "rename", "copy", "setattr")
 
 
 class RemoteWorkspace:
-    """What `RemoteStore.open` gives: use it with `async with`.
+    """An open workspace, returned by `RemoteStore.open`: use it with `async with`.
 
-    With `idempotency_key` a call that is repeated gets the first answer, and changes nothing more. A workspace that was
-    opened at a revision is looked at and cannot be changed.
+    A repeated call with the same `idempotency_key` gets the first response and changes nothing more. A workspace opened
+    at a revision is read-only.
     """
 
     def __init__(
@@ -88,21 +88,21 @@ class RemoteWorkspace:
         await self.close()
 
     async def close(self) -> None:
-        """Let the connection go; what was answered is as durable as the server promises."""
+        """Close the connection; the changes of returned calls are as durable as the server's setting."""
         self.closed = True
         await self._http.aclose()
 
     def _live(self) -> None:
         if self.revision is not None or self._shut:
-            remedy = "fork it, and open the fork" if self.revision is not None else "open it without readonly"
+            remedy = "fork it, and open the fork" if self.revision is not None else "open it without readonly="
             place = self.name if self.revision is None else f"{self.name}@{self.revision}"
-            raise RametError("permission_denied", f"{place} cannot be changed", remedy)
+            raise RametError("permission_denied", f"cannot change {place}: read-only", remedy)
 
     async def _ask(
         self, method: str, verb: str, body: Any = None, *, key: str | None = None, content: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:  # fmt: skip
-        """A request that needs the workspace alive."""
+        """Send a request that needs the live workspace."""
         self._live()
         options: dict[str, Any] = {} if body is None else {"json": body}
         if content is not None:
@@ -111,7 +111,7 @@ class RemoteWorkspace:
         return json_of(await self._http.request(method, f"{self._url}/{verb}", headers=told, **options))
 
     async def _see(self, verb: str, **query: Any) -> Any:
-        """A request that a past state answers as well."""
+        """Send a request that also works on a past revision."""
         asked = without_none({"revision": self.revision, **query})
         return json_of(await self._http.get(f"{self._url}/{verb}", params=asked))
 
@@ -133,12 +133,12 @@ class RemoteWorkspace:
         meta: Mapping[str, MetaValue] | None = None,
         idempotency_key: str | None = None,
     ) -> Execution:
-        """`await` it for an IOResult, or iterate it for output while it runs; cancelling stops the command there.
+        """Run a command: `await` it for an IOResult, or iterate over its output; cancelling stops the command.
 
-        `message` and `author` are those of the revision that it makes. With a key the output comes when the command has
-        ended, because only a whole answer can be remembered. On a revision each command has a past of its own: what it
-        changes is gone when it has ended. What comes in by `stdin` is sent as it comes; the command begins when all is
-        there.
+        - `message` and `author` belong to the revision that it commits.
+        - With an idempotency key the output arrives at the end, because only a complete response can be remembered.
+        - On a revision, each command starts from that revision, and its changes are discarded.
+        - `stdin` is streamed; the command starts when the server has all of it.
         """
         body = exec_body(command, session_id, agent_id, cwd, env, timeout, meta)
         body.update(
@@ -168,8 +168,8 @@ class RemoteWorkspace:
             done = await self._streamed(await request_body(body, stdin), channels)
         except httpx2.TransportError as error:
             why = str(error) or type(error).__name__
-            remedy = "look at its log, and at what the command did"
-            raise RametError("unavailable", f"the server went away: {why}", remedy) from None
+            remedy = "see the server's log, and check what the command did"
+            raise RametError("unavailable", f"the server disconnected: {why}", remedy) from None
         return result_of(done, channels.captured_out.getvalue(), channels.captured_err.getvalue())
 
     async def _streamed(self, request: dict[str, Any], channels: Channels) -> Any:
@@ -201,21 +201,21 @@ class RemoteWorkspace:
         meta: Mapping[str, MetaValue] | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
-        """Begin a command that goes on without this client; the job that it is."""
+        """Start a command that continues without this client; return its job."""
         body = exec_body(command, session_id, agent_id, cwd, env, timeout, meta)
         self._live()
         body = {**body, **await stdin_body(stdin), "detach": True}
         return as_kind(await self._ask("POST", "exec", body, key=idempotency_key), Job)
 
     async def jobs(self) -> list[Job]:
-        """Detached commands, also those that have ended."""
+        """List detached commands, including ended ones."""
         return msgspec.convert((await self._ask("GET", "jobs"))["jobs"], list[Job])
 
     async def job(self, job_id: str) -> Job:
         return as_kind(await self._ask("GET", f"jobs/{quote_text(job_id)}"), Job)
 
     async def wait(self, job_id: str) -> Job:
-        """The job when it has ended, with its result."""
+        """Wait for a job; return it with its result."""
         return as_kind(await self._ask("POST", f"jobs/{quote_text(job_id)}/wait"), Job)
 
     async def kill(self, job_id: str) -> Job:
@@ -224,12 +224,12 @@ class RemoteWorkspace:
     async def commit(
         self, message: str = "", *, author: str = "", trace_id: str = "", idempotency_key: str | None = None
     ) -> Revision:
-        """Everything into one revision. Unchanged content and sessions commit to the revision that is there."""
+        """Commit everything as one revision; without changes, return the head."""
         body = {"message": message, "author": author, "trace_id": trace_id}
         return as_revision(await self._ask("POST", "commit", body, key=idempotency_key))
 
     async def history(self, *, session: str | None = None, last: int = 1000) -> list[ExecutionRecord]:
-        """The newest commands that ran, the newest last."""
+        """List the latest commands, newest last."""
         from ramet.workspace.history import ExecutionRecord
 
         found = (await self._see("history", session=session, last=last))["commands"]
@@ -240,7 +240,7 @@ class RemoteWorkspace:
     async def create_session(
         self, session_id: str, *, env: Mapping[str, str] | None = None, cwd: str | None = None
     ) -> SavedSession:
-        """A new session with its own working directory, variables, functions and options."""
+        """Create a session with its own working directory, variables, functions and options."""
         body = without_none({"id": session_id, "env": dict(env or {}), "cwd": cwd})
         return as_session(await self._ask("POST", "sessions", body))
 
@@ -254,32 +254,32 @@ class RemoteWorkspace:
         return [as_session(plain) for plain in (await self._see("sessions"))["sessions"]]
 
     async def close_session(self, session_id: str) -> None:
-        """End a session and its background jobs. The default session begins anew."""
+        """Close a session and its background jobs. The default session starts again."""
         await self._ask("DELETE", f"sessions/{quote_text(session_id)}")
 
     async def close_all_sessions(self) -> None:
-        """End every session but the default one."""
+        """Close every session except the default one."""
         for session in await self.list_sessions():
             if session.session_id != DEFAULT_SESSION_ID:
                 await self.close_session(session.session_id)
 
     async def mounts(self, *, scratch: bool = False) -> list[MountState]:
-        """What is mounted, by prefix; the workspace's own scratch only when asked for."""
+        """Return the mounts by prefix; the workspace's own scratch only on request."""
         found = [as_mount(plain) for plain in (await self._see("mounts"))["mounts"]]
         return [mount for mount in found if scratch or not mount.scratch]
 
     async def mount(self, prefix: str, resource: Resource | None = None, mode: str = "write") -> None:
-        """An empty mount; what lives elsewhere is mounted by who runs the server."""
+        """Add an empty mount; other mounts are set when the server starts."""
         if not (resource is None or (isinstance(resource, RAMResource) and not await _holds(resource))):
-            raise RametError("unsupported", "a resource cannot be sent to a server", "mount it there, or import a tar")
+            raise RametError("unsupported", "cannot send a resource to a server", "mount it there, or import a tar")
         await self._ask("POST", "mounts", {"prefix": prefix, "mode": str(getattr(mode, "value", mode))})
 
     async def unmount(self, prefix: str) -> None:
-        """Take a mount away; past revisions keep it."""
+        """Remove a mount; past revisions keep it."""
         await self._ask("DELETE", f"mounts?prefix={quote_text(prefix)}")
 
     async def snapshot(self, target: Target, compress: str | None = None) -> None:
-        """The whole state as a tar: a path (which appears when it is whole) or a binary stream."""
+        """Save the whole state as a tar to a path, which appears when complete, or to a binary stream."""
         if isinstance(target, str | os.PathLike):
             with atomic_file(target) as file:
                 await self.snapshot(file, compress)
@@ -296,7 +296,7 @@ class RemoteWorkspace:
     async def dispatch(
         self, op: str, path: str, *args: Any, session_id: str = DEFAULT_SESSION_ID, **kwargs: Any
     ) -> Any:
-        """One low-level operation, by the name that a local workspace knows it by."""
+        """Run one low-level operation by its name in a local workspace."""
         if op not in OPERATIONS:
             raise RametError("invalid_argument", f"unknown operation {op!r}", f"use one of {', '.join(OPERATIONS)}")
         return await getattr(self, op)(path, *args, session_id=session_id, **kwargs)
@@ -308,7 +308,7 @@ class RemoteWorkspace:
     async def read(
         self, path: str, start: int = 0, stop: int | None = None, *, session_id: str = DEFAULT_SESSION_ID
     ) -> bytes:
-        """A file, or the part of it from `start` to before `stop`."""
+        """Read a file, or its bytes from `start` up to `stop`."""
         if stop is not None and stop <= start:
             return b""
         headers = {} if not start and stop is None else {"range": f"bytes={start}-{'' if stop is None else stop - 1}"}
@@ -320,7 +320,7 @@ class RemoteWorkspace:
         return response.content if response.status_code == 206 or not headers else response.content[start:stop]
 
     async def stream(self, path: str, *, session_id: str = DEFAULT_SESSION_ID) -> AsyncIterator[bytes]:
-        """The content of a file as it comes."""
+        """Stream the content of a file."""
         async with self._http.stream("GET", f"{self._url}/file?{self._at(path, session_id)}") as response:
             if response.status_code >= 400:
                 raise refusal(response.status_code, await response.aread(), response.url.path)
@@ -328,7 +328,7 @@ class RemoteWorkspace:
                 yield block
 
     async def size(self, path: str, *, session_id: str = DEFAULT_SESSION_ID) -> int:
-        """The bytes of a file, without reading it."""
+        """Return the size of a file."""
         response = await self._http.head(f"{self._url}/file?{self._at(path, session_id)}")
         if response.status_code >= 400:
             raise refusal(response.status_code, response.content, response.url.path)
@@ -345,14 +345,14 @@ class RemoteWorkspace:
         session_id: str = DEFAULT_SESSION_ID,
         idempotency_key: str | None = None,
     ) -> Stat:
-        """Store a file; a stream is sent as it comes. With `if_version` only where that is still the version there."""
+        """Write a file; a stream is sent as it arrives. With `if_version`, only if the file still has that version."""
         query = self._at(path, session_id) + ("&parents=true" if parents else "") + ("&append=true" if append else "")
         content = encode(data) if isinstance(data, str) else data
         match = {} if if_version is None else {"if-match": if_version}
         return _stat(await self._ask("PUT", f"file?{query}", content=content, key=idempotency_key, headers=match))
 
     async def stat(self, path: str, follow: bool = True, *, session_id: str = DEFAULT_SESSION_ID) -> Stat:
-        """What is known about a path; `version` is its ETag."""
+        """Return the attributes of a path; `version` is its ETag."""
         query = self._at(path, session_id) + ("" if follow else "&follow=false")
         return _stat(json_of(await self._http.get(f"{self._url}/stat?{query}")))
 
@@ -364,7 +364,7 @@ class RemoteWorkspace:
         return True
 
     async def scan(self, path: str, *, session_id: str = DEFAULT_SESSION_ID) -> list[tuple[str, Stat]]:
-        """A directory by name, with what is known about each."""
+        """List a directory: attributes by name."""
         found = json_of(await self._http.get(f"{self._url}/dir?{self._at(path, session_id)}"))["entries"]
         return [(plain["path"].rpartition("/")[2], _stat(plain)) for plain in found]
 
@@ -402,7 +402,7 @@ def exec_body(
     timeout: float | None,
     meta: Mapping[str, MetaValue] | None = None,
 ) -> dict[str, Any]:
-    """The body of an exec."""
+    """Build the body of an exec request."""
     body: dict[str, Any] = {"command": command, "session": session_id, "agent": agent_id, "env": dict(env or {})}
     if cwd is not None:
         body["cwd"] = cwd
@@ -414,7 +414,7 @@ def exec_body(
 
 
 async def stdin_body(stdin: Stdin) -> dict[str, str]:
-    """The input of a command as it travels."""
+    """Encode the stdin of a command."""
     if stdin is None:
         return {}
     if not isinstance(stdin, bytes | str):
@@ -423,7 +423,7 @@ async def stdin_body(stdin: Stdin) -> dict[str, str]:
 
 
 async def request_body(body: dict[str, Any], stdin: Stdin) -> dict[str, Any]:
-    """A request with the input of a command: in it where that is short, else behind it as it comes."""
+    """Build an exec request: short stdin inside it, longer stdin streamed after it."""
     if stdin is None or isinstance(stdin, bytes | str):
         blocks: list[bytes] = [] if stdin is None else [encode(stdin) if isinstance(stdin, str) else stdin]
         rest = None
@@ -451,7 +451,7 @@ async def request_body(body: dict[str, Any], stdin: Stdin) -> dict[str, Any]:
 
 
 def piece_of(row: Mapping[str, Any]) -> bytes:
-    """The output in a line of a streamed answer."""
+    """Decode the output in a line of a streamed response."""
     return base64.b64decode(row["data"]) if row["encoding"] == "base64" else row["data"].encode()
 
 

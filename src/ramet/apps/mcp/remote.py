@@ -15,7 +15,7 @@ from ramet.workspace.session import DEFAULT_SESSION_ID
 
 
 class ToolFiles:
-    """The files that tools see, as far as tools use them."""
+    """The file operations that tools use."""
 
     def __init__(self, ws: RemoteWorkspace, session_id: str) -> None:
         self._ws, self._session = ws, session_id
@@ -39,7 +39,7 @@ class ToolFiles:
 
 
 class RemoteToolbox(Toolbox):
-    """A workspace of a server as tools use it."""
+    """A toolbox on a workspace of a server."""
 
     def __init__(self, ws: RemoteWorkspace, handle: RemoteRef, session_id: str = DEFAULT_SESSION_ID) -> None:
         super().__init__(ws, session_id)
@@ -47,13 +47,13 @@ class RemoteToolbox(Toolbox):
         self._files, self._cwd = ToolFiles(ws, session_id), ROOT
 
     async def ready(self) -> None:
-        """Know where the session is: commands of others may have moved it."""
+        """Fetch the session's working directory: other commands may have changed it."""
         try:
             self._cwd = parse((await self.ws.get_session(self.session_id)).cwd)
         except RametError as error:
             if error.code != "session_not_found":
                 raise
-            self._cwd = ROOT  # the first command makes it
+            self._cwd = ROOT  # the first command creates the session
 
     @property
     def fs(self) -> Any:

@@ -35,7 +35,7 @@ Context = ServerRequestContext[Any, Any]
 def mcp_server(
     ws: Workspace | RemoteWorkspace, tools: Iterable[str] | None = None, box: Toolbox | None = None
 ) -> Server[Any]:
-    """The server for an open workspace, with all tools or only these; `box` says how they reach it."""
+    """Build the MCP server of an open workspace, with all tools or only these; `box` runs them."""
     chosen = chosen_tools(TOOLS if tools is None and box is not None else tools, cast("Workspace", ws))
     box = Toolbox(ws) if box is None else box
 
@@ -55,7 +55,7 @@ def mcp_server(
     async def templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
         made = types.ResourceTemplate(
             name="file", uri_template="ramet://{workspace}@{revision}/{+path}",
-            description="A file of a revision; without @REVISION, as it is now.",
+            description="A file of a revision; without @REVISION, the live file.",
         )  # fmt: skip
         return types.ListResourceTemplatesResult(resource_templates=[made])
 
@@ -66,16 +66,16 @@ def mcp_server(
         return types.ReadResourceResult(contents=[await _resource(box, str(params.uri))])
 
     return Server(
-        "ramet", version=__version__, instructions="A workspace: one file tree, a shell over it, every state saved.",
+        "ramet", version=__version__, instructions="A workspace: a file tree, a shell over it, every state versioned.",
         on_list_tools=list_tools, on_call_tool=call, on_list_resource_templates=templates,
         on_list_resources=resources, on_read_resource=read,
     )  # fmt: skip
 
 
 def _sendable(value: Any) -> Any:
-    """Plain data whose texts are UTF-8. A byte of a name that is not is shown as its escape, as in the text content.
+    """Return data whose strings are valid UTF-8; other bytes of names become escapes, as in the text content.
 
-    The protocol's own encoder refuses such a text, and would take the whole server down with it.
+    The protocol's encoder raises on such strings, which would stop the whole server.
     """
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
@@ -103,9 +103,9 @@ async def _resource(box: Toolbox, uri: str) -> Any:
     where, slash, path = unquote(uri.removeprefix("ramet://"), errors="surrogateescape").partition("/")
     address = parse_address(where)
     if not slash or not uri.startswith("ramet://"):
-        raise ValueError("a resource is ramet://NAME@REVISION/path")
+        raise ValueError("a resource has the form ramet://NAME@REVISION/path")
     if box.name is not None and address.name != box.name:
-        raise ValueError(f"this server serves {box.name}")
+        raise ValueError(f"this server serves {box.name} only")
     if address.revision is None:
         data = b"".join([block async for block in box.fs.read(parse("/" + path))])
     else:
@@ -122,7 +122,7 @@ async def _resource(box: Toolbox, uri: str) -> Any:
 async def _served(
     store: Store | RemoteStore, name: str, tools: Iterable[str] | None, config: Config | None
 ) -> AsyncIterator[Server[Any]]:
-    """The server for a workspace of a store, or of one behind a server, while it is open."""
+    """Open a workspace of a store or a remote server, and yield its MCP server."""
     if name not in store:
         store.create(name)
     if isinstance(store, Store):
@@ -130,7 +130,7 @@ async def _served(
             yield mcp_server(ws, tools)
         return
     if config is not None:
-        raise RametError("unsupported", "a server describes its workspaces itself", "give the file to `ramet serve`")
+        raise RametError("unsupported", "cannot use --config with a server", "pass it to `ramet serve` instead")
     from ramet.apps.mcp.remote import RemoteToolbox
 
     async with store.open(name) as far:
@@ -140,7 +140,7 @@ async def _served(
 async def run_stdio(
     store: Store | RemoteStore, name: str, tools: Iterable[str] | None = None, *, config: Config | None = None
 ) -> None:
-    """Serve a workspace on the standard streams; what changed is committed when the client goes."""
+    """Serve a workspace on stdin and stdout; commit changes when the client disconnects."""
     async with _served(store, name, tools, config) as server, stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
@@ -156,9 +156,9 @@ async def run_http(
     config: Config | None = None,
     listening: socket.socket | None = None,
 ) -> None:
-    """Serve a workspace on `http://127.0.0.1:PORT/mcp`, behind a token when there is one.
+    """Serve a workspace on `http://127.0.0.1:PORT/mcp`, with a token if one is set.
 
-    `listening` is a socket that listens already, in the place of a port.
+    `listening` is a listening socket to use instead of a port.
     """
     import uvicorn
 

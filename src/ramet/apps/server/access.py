@@ -1,6 +1,7 @@
-"""Authorization over HTTP: check the grants of the store for principals.
+"""Authorization over HTTP: check the store's grants for principals.
 
-The server itself is trusted by its store then. Without principals it asks the store in its own name.
+With principals, the store trusts the server, and this module checks. Without them, the store checks the server's own
+principal.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from ramet.apps.server.routes import Route
 
 READING: Final = tuple(f"/v1/workspaces/{{name}}/{verb}" for verb in ("fork", "jobs/{id}/wait", "bisect"))
-"""What is asked for by POST and changes nothing of the workspace that it names."""
+"""POST routes that only read the workspace they name."""
 
 
 SANDBOXES: Final = "/v1/sandboxes/"
 
 
 class _PrincipalRef(StoredWorkspaceRef):
-    """A reference for a principal: the store trusts the server, so `OTHER@REV` is asked about here."""
+    """A workspace reference that checks a principal's access to `OTHER@REV`."""
 
     def __init__(self, repository: Repository, name: str, principal: str | None) -> None:
         super().__init__(repository, name)
@@ -43,7 +44,7 @@ class _PrincipalRef(StoredWorkspaceRef):
 
 
 class Authorization:
-    """Asks the grants of the store before a request reaches its handler."""
+    """Check the store's grants before a request reaches its handler."""
 
     def __init__(self, workspaces: OpenWorkspaces, settings: ServerSettings) -> None:
         self._workspaces, self._repository = workspaces, None
@@ -53,7 +54,7 @@ class Authorization:
             self._own, self._repository.principal = self._repository.principal, TRUSTED
 
     def principal(self, call: Call) -> str | None:
-        """Who asks: who the token stands for, or the server itself."""
+        """Return the principal of the request's token, or the server's own."""
         found: str | None = call.scope.get("ramet.principal", self._own)
         return found
 
@@ -68,21 +69,21 @@ class Authorization:
             await self.need(call, name, "readonly" if reads else "readwrite")
 
     def _workspace(self, call: Call, name: str, *, ended: bool = False) -> str | None:
-        """Whose grants count: those of a sandbox are its workspace's, and nobody but its owner gets that far."""
+        """Return the workspace whose grants apply; a sandbox uses its workspace's, and only its owner may use it."""
         sandbox = self._workspaces.sandbox(name, ended=ended)
         if sandbox is None:
             return name
         if not self.owns(call, sandbox):
-            raise RametError("permission_denied", f"{name!r} is another's sandbox", "make one of your own")
+            raise RametError("permission_denied", f"{name!r} is another principal's sandbox", "create your own")
         return sandbox.sandbox.workspace
 
     def owns(self, call: Call, sandbox: OpenSandbox) -> bool:
-        """A sandbox is for who made it, and for the server's own token."""
+        """Return whether the caller created the sandbox or has the server's own token."""
         who = self.principal(call)
         return self._repository is None or who == self._own or who == sandbox.owner
 
     async def need(self, call: Call, name: str, access: Access = "readonly") -> None:
-        """Refuse who may not do this with a workspace."""
+        """Refuse a caller without this access to a workspace."""
         if self._repository is not None:
             await self._workspaces.blocking(self._repository.grants.check, self.principal(call), name, access)
 
@@ -90,14 +91,12 @@ class Authorization:
         return self._repository is None or self.principal(call) == self._own
 
     def administrator(self, call: Call) -> None:
-        """Refuse who has not the server's own token, where others have tokens as well."""
+        """Refuse principals' tokens: this needs the server's own."""
         if not self.is_administrator(call):
-            raise RametError(
-                "permission_denied", "this is for the administrator of the server", "use the server's own token"
-            )
+            raise RametError("permission_denied", "only the administrator may do this", "use the server's own token")
 
     async def grant(self, call: Call, name: str, principal: str, access: Access | None) -> None:
-        """Let a principal read or write, or take that back; the store learns who said so, and not the server's name."""
+        """Grant or revoke access; the store records the calling principal, not the server's."""
         repository = self._workspaces.need_store().repository
         if self._repository is None:
             await self._workspaces.blocking(repository.grant, name, principal, access)
@@ -115,7 +114,7 @@ class Authorization:
         await self._workspaces.blocking(put)
 
     def reference(self, call: Call, repository: Repository, name: str) -> StoredWorkspaceRef:
-        """A workspace through which nobody sees others that they may not read."""
+        """Return a reference that hides workspaces the caller may not read."""
         if self._repository is None:
             return StoredWorkspaceRef(repository, name)
         return _PrincipalRef(repository, name, self.principal(call))
@@ -124,7 +123,7 @@ class Authorization:
         return self._repository is None or self._repository.grants.allows(self.principal(call), name)
 
     async def forked(self, call: Call, name: str) -> None:
-        """Let who made a fork write it, if it has grants at all."""
+        """Give the creator of a fork write access, if the fork has grants."""
         repository, who = self._repository, self.principal(call)
         if repository is None or who is None:
             return
@@ -133,11 +132,13 @@ class Authorization:
             await self._workspaces.blocking(repository.grants.put, name, {**granted, who: "readwrite"}, who)
 
     async def may_follow(self, call: Call, name: str | None) -> None:
-        """Events of one workspace are for those who may read it; those of all are for the server's own token."""
+        """Refuse events of a workspace without read access, and events of all without the server's own token."""
         if self._repository is None or self.principal(call) == self._own:
             return
         if name is None:
-            raise RametError("permission_denied", "events of all workspaces are not for everybody", "name a workspace")
+            raise RametError(
+                "permission_denied", "only the administrator may follow all workspaces", "name a workspace"
+            )
         found = self._workspace(call, name)
         if found is not None:
             await self.need(call, found)

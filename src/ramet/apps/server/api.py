@@ -43,7 +43,7 @@ class Api:
         self.keys = IdempotencyKeys(workspaces, settings.bounds)
         self.access = Authorization(workspaces, settings)
         self.working = 0
-        """Long works that are going on."""
+        """Number of long operations in progress."""
         self._tree: dict[str, Any] = {}
         for route in ROUTES:
             node = self._tree
@@ -65,12 +65,12 @@ class Api:
 
     @contextlib.asynccontextmanager
     async def seeing(self, call: Call, revision: str | None) -> AsyncIterator[OpenWorkspace]:
-        """The workspace as it is, or as it was at a revision: then for this request alone."""
+        """Enter the live workspace, or open a revision for this request only."""
         async with self.using(call) if revision is None else self.workspaces.past(call.parts[0], revision) as hosted:
             yield hosted
 
     def handle(self, call: Call) -> Callable[[], StoredWorkspaceRef]:
-        """The stored workspace that is asked about, without opening it; looked up where it may block."""
+        """Return a function that finds the stored workspace without opening it; call it in a thread."""
         store, name = self.workspaces.need_store(), call.parts[0]
 
         def found() -> StoredWorkspaceRef:
@@ -86,17 +86,17 @@ class Api:
         if hosted.committer is not None and self.settings.durable == "answer":
             await hosted.committer.commit(message)
         elif isinstance(hosted.ws, StoredWorkspace):
-            await hosted.ws.acknowledge()  # a sandbox: what it did is kept as a draft
+            await hosted.ws.acknowledge()  # a sandbox: its changes become a draft
 
     async def changed(self, hosted: OpenWorkspace, message: str) -> None:
-        """A request changed something: make it durable as the server promises, and tell who listens."""
+        """Make a request's changes as durable as the settings say, and publish an event."""
         await self.durable(hosted, message)
         self.events.add("changed", hosted.name, what=message)
 
     # ------------------------------------------------------------------------------------------- dispatch
 
     def find(self, method: str, path: str) -> tuple[Route, list[str]]:
-        """The route for a path and what stands for its placeholders."""
+        """Find the route of a path and the values of its placeholders."""
         node, parts = self._tree, []
         for part in path[1:].split("/"):
             below = node.get(part) if part not in ("", "*") else None
@@ -113,7 +113,7 @@ class Api:
         if route is None:
             allowed = ", ".join(sorted(methods))
             raise Refusal(
-                "invalid_argument", f"{method} cannot be done here", f"use {allowed}", status=405,
+                "invalid_argument", f"method {method} is not allowed here", f"use {allowed}", status=405,
                 headers={"allow": allowed},
             )  # fmt: skip
         return route, parts

@@ -35,14 +35,14 @@ from ramet.workspace.stored.store import Store
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 GIT, UI = "/git", "/ui"
 OWN = (GIT, UI)
-"""What is mounted here looks at the token itself."""
+"""Mounts that check the token themselves."""
 
 
 class App:
     """The whole server as an ASGI application. `mounts` are other applications, behind the same token.
 
-    What is mounted at `/git` (the rendezvous server) is asked for the token by git's own way, and compares it itself;
-    what is mounted at `/ui` (the page for people) is files that hold nothing of the store.
+    The rendezvous server at `/git` checks the token itself, because git sends it as a password. The web page at `/ui`
+    needs no token: its static files contain nothing of the store.
     """
 
     def __init__(self, store: Store | None, settings: ServerSettings, mounts: Mapping[str, Any]) -> None:
@@ -82,17 +82,17 @@ class App:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """What a server does around its requests; also for use without one."""
+        """Start and stop the background work of a server; tests use it without a server."""
         self.workspaces.start()
         try:
             yield
         finally:
             self.stop()
             for failure in await self.workspaces.close():
-                log.error("a workspace could not be closed", exc_info=failure)
+                log.error("cannot close a workspace", exc_info=failure)
 
     def stop(self) -> None:
-        """Streams of events end now, so that the server can."""
+        """End event streams, so that the server can shut down."""
         self.workspaces.stopping.set()
         self.events.close()
 
@@ -104,7 +104,7 @@ def create_app(
 
 
 class _Server(uvicorn.Server):
-    """Ends streams as soon as the signal comes: waiting for them would last for ever."""
+    """Ends event streams on the signal; a graceful shutdown would wait for them forever."""
 
     app: App
     collector: IdleCollector | None = None
@@ -134,26 +134,26 @@ def serve(
     ui: bool = False,
     listening: socket.socket | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; then commit everything and give the leases back.
+    """Serve until SIGINT or SIGTERM; then commit everything and release the leases.
 
-    On a unix socket (mode 0600) a token is optional; on TCP it is read from `token_file`, which is made when missing.
-    `rendezvous` is a directory of git repositories that are served below `/git`, behind the same token. `ui` serves
-    the page for people at `/ui/`. `listening` is a TCP socket that listens already, in the place of a port.
+    On a unix socket (mode 0600) a token is optional; on TCP it comes from `token_file`, created if missing.
+    `rendezvous` is a directory of git repositories served at `/git` with the same token. `ui` serves the web page at
+    `/ui/`. `listening` is a listening TCP socket to use instead of a port.
     """
     settings = settings or ServerSettings()
     if not settings.token and token_file is not None:
         settings = replace(settings, token=read_token(token_file))
     if uds is None and not settings.token:
-        raise RametError("invalid_config", "a TCP port needs a token", "give token_file=, or serve on a unix socket")
+        raise RametError("invalid_config", "a TCP port needs a token", "pass token_file=, or serve on a unix socket")
     if uds is None and host not in LOOPBACK:
         if certificate is None:
-            log.warning("serving on %s without TLS: the token travels in the clear", host)
+            log.warning("serving on %s without TLS: the token is sent in clear text", host)
         settings = replace(settings, hosts=settings.hosts | {host})
     if rendezvous is not None:
         from ramet.apps.git_server import rendezvous as received
 
         if not settings.token:
-            raise RametError("invalid_config", "a rendezvous needs a token", "give token_file=")
+            raise RametError("invalid_config", "a rendezvous needs a token", "pass token_file=")
         mounts = {**(mounts or {}), GIT: received(rendezvous, settings.token)}
     if ui:
         from ramet.apps.ui.pages import Pages
@@ -179,7 +179,7 @@ def serve(
 
 
 def _socket(path: str) -> socket.socket:
-    """A unix socket that only its owner can use; made here because uvicorn would open it to everybody."""
+    """Create a unix socket that only its owner can use; uvicorn would make it world-writable."""
     Path(path).unlink(missing_ok=True)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)

@@ -1,4 +1,4 @@
-"""Authentication of requests: Host header, token, rate. Without a token only health answers."""
+"""Authentication of HTTP requests: check the Host header, the token and the rate limit."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class _Client:
 
 
 class Authentication:
-    """An ASGI application around another one."""
+    """ASGI middleware that authenticates requests; only `/v1/health` needs no token."""
 
     def __init__(self, app: Any, settings: ServerSettings, own: tuple[str, ...] = ()) -> None:
         self._app, self._settings, self._own = app, settings, own
-        """What begins with `own` compares the token itself, in its own way."""
+        """Wrap `app`. Paths below `own` check the token themselves."""
         self._token = settings.token.encode()
         self._others = [(other.encode(), principal) for other, principal in settings.principals.items()]
         self._clients: OrderedDict[str, _Client] = OrderedDict()
@@ -54,7 +54,7 @@ class Authentication:
             client.running -= 1
 
     def _let_in(self, scope: Scope) -> str:
-        """Who asks; refuses who may not."""
+        """Check Host and token of a request; return a name for the client."""
         host = token = b""
         for header, value in scope["headers"]:
             if header == b"host":
@@ -65,13 +65,13 @@ class Authentication:
         if not self._token:
             return "local"
         kind, _, given = token.partition(b" ")
-        right = hmac.compare_digest(given.strip(), self._token)  # always compared: time must not tell what is wrong
+        right = hmac.compare_digest(given.strip(), self._token)  # always, so that timing reveals nothing
         for other, principal in self._others:
             if hmac.compare_digest(given.strip(), other):
                 right, scope["ramet.principal"] = True, principal
         if not (right and kind.lower() == b"bearer") and not self._open(scope["path"]):
             raise Refusal(
-                "unauthenticated", "this token opens nothing here" if token else "a token is needed",
+                "unauthenticated", "invalid token" if token else "missing token",
                 "send Authorization: Bearer TOKEN",
                 headers={"www-authenticate": "Bearer"},
             )  # fmt: skip
@@ -87,7 +87,7 @@ class Authentication:
             return
         name = text.rpartition("]")[0][1:] if text.startswith("[") else text.partition(":")[0]
         if name.lower() not in hosts:
-            raise Refusal("permission_denied", "the Host header names another server", "use the right name", status=421)
+            raise Refusal("permission_denied", "unknown Host header", "use a name that the server allows", status=421)
 
     def _counted(self, name: str) -> _Client:
         bounds = self._settings.bounds
@@ -97,13 +97,13 @@ class Authentication:
             while len(self._clients) > CLIENTS and not next(iter(self._clients.values())).running:
                 self._clients.popitem(last=False)
         if client.running >= bounds.concurrency:
-            raise _slower(f"{bounds.concurrency} requests of this client are running", 1.0)
+            raise _slower(f"this client already has {bounds.concurrency} requests running", 1.0)
         if bounds.rate:
             now = time.monotonic()
             client.tokens = min(float(bounds.burst), client.tokens + (now - client.at) * bounds.rate)
             client.at = now
             if client.tokens < 1:
-                raise _slower("this client asks too often", (1 - client.tokens) / bounds.rate)
+                raise _slower("this client sends requests too fast", (1 - client.tokens) / bounds.rate)
             client.tokens -= 1
         client.running += 1
         return client

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log: Final = logging.getLogger("ramet.server")
 EVERY: Final = 0.1
-"""Seconds between two lines that say how far it is."""
+"""Seconds between two progress lines."""
 AT_ONCE: Final = 4
-"""Long works of all clients at the same time."""
+"""Long operations of all clients that may run concurrently."""
 
 
 class StopWork(BaseException):
-    """Nobody waits for the work any more: raised inside of it, where it tells how far it is."""
+    """Raised inside the work, at its next progress report, when the client is gone."""
 
 
 class ThreadProgress:
-    """A Progress that another thread hears of, and through which it stops the work."""
+    """A Progress that passes reports to the event loop, and lets it stop the work."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -50,7 +50,7 @@ class ThreadProgress:
     def stop(self) -> None:
         self.stopped = True
         for act in self.on_stop:
-            with contextlib.suppress(RuntimeError):  # its loop has just ended by itself
+            with contextlib.suppress(RuntimeError):  # its event loop has just ended
                 act()
 
 
@@ -63,9 +63,9 @@ async def long_work(
     stream: bool,
     after: Callable[[T], object] | None = None,
 ) -> Reply:
-    """The answer of `work`: as JSON, or streamed with how far it is before the report."""
+    """Run `work` and respond with its report: as JSON, or streamed after progress lines."""
     if api.working >= AT_ONCE:
-        raise Refusal("too_many_requests", f"{AT_ONCE} long works are running", "try again when one has ended")
+        raise Refusal("too_many_requests", f"{AT_ONCE} long operations are running", "try again when one has ended")
     if stream:
         return Reply(headers=[NDJSON, NO_STORE], blocks=_lines(api, work, told, after))
     progress = ThreadProgress()
@@ -77,7 +77,7 @@ async def long_work(
 
 async def _running(api: Api, work: Callable[[ThreadProgress], T], progress: ThreadProgress) -> T:
     api.working += 1
-    # Not the threads of the store: they are few, and ordinary requests wait for them.
+    # A separate thread: the store's threads are few, and ordinary requests need them.
     task = asyncio.ensure_future(asyncio.to_thread(_kept, work, progress))
     try:
         return await asyncio.shield(task)
@@ -128,7 +128,7 @@ async def _lines(
 
 
 def in_a_loop(work: Callable[[Progress], Any]) -> Callable[[ThreadProgress], Any]:
-    """Long work that is a coroutine: it has a loop of its own in its thread, and is cancelled when it is stopped."""
+    """Wrap a coroutine as long work: it runs in an event loop in the thread, and stopping cancels it."""
 
     def run(progress: ThreadProgress) -> Any:
         async def act() -> Any:

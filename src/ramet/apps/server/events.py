@@ -1,4 +1,4 @@
-"""Events of a server, numbered, kept for clients that reconnect."""
+"""Server-sent events: a numbered ring, kept for clients that reconnect."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Events:
         self._news = None
 
     def close(self) -> None:
-        """End every stream: the server stops."""
+        """End every stream, because the server stops."""
         self.closed = True
         self._wake()
 
     async def stream(self, since: int | None, workspace: str | None) -> AsyncIterator[bytes]:
-        """Server-sent events from `since` on; a `lost` event says that the ring did not reach back so far."""
+        """Stream server-sent events after `since`; a `lost` event means that older ones are no longer in the ring."""
         seen = self._last if since is None else min(since, self._last)
         yield b": ramet\nretry: 1000\n\n"
         while not self.closed:

@@ -1,11 +1,18 @@
 """`Idempotency-Key`: a repeated request gets the first response and changes nothing.
 
-Answers are remembered in memory, bounded in number and time, and beside the store for as long as the effect is: the
-answer of a request that changed a stored workspace is written there before it is sent, under a mark that the revision
-with the effect carries. After a crash the mark tells what happened: both there, the answer is given again; neither, the
-request runs; the effect without an answer is refused as `outcome_unknown`: only the caller knows what it wants.
-Requests that change which workspaces and revisions there are, or what is kept, leave no such mark: that they begin is
-written down first, and what has begun and was not answered before the server ended is refused in the same way.
+Rules:
+- Responses stay in memory, bounded in number and time, and in the store as long as the request's effect.
+- A request inside a stored workspace: the response is written to the store before it is sent, under a mark that the
+  revision with the effect carries. A repeat after a crash finds
+
+  | mark in a revision | response | then |
+  |---|---|---|
+  | yes | yes | the response is sent again |
+  | no | no | the request runs |
+  | yes | no | `outcome_unknown`: only the caller can decide |
+
+- A request that creates or removes workspaces or revisions, or changes retention, leaves no mark. Its start is written
+  to the store first. If the server ended before it responded, a repeat is refused as `outcome_unknown`.
 """
 
 from __future__ import annotations
@@ -30,27 +37,27 @@ if TYPE_CHECKING:
 
 KEY: Final = re.compile(r"[!-~]{1,255}")
 LARGEST: Final = 1 << 20
-"""Bytes of an answer that is remembered; a streamed answer is not."""
+"""Largest response in bytes that is remembered; streamed responses are not."""
 REPLAYED: Final = (b"idempotency-replayed", b"true")
 ANSWERS: Final = "server/answers/"
 DAY: Final = 86_400
 LOOK_BACK: Final = 10_000
-"""Revisions in which the mark of a request is looked for."""
+"""Number of revisions searched for the mark of a request."""
 
 
 class IdempotencyKeys:
-    """What was answered to which key of which client."""
+    """Responses by client and idempotency key."""
 
     def __init__(self, workspaces: OpenWorkspaces, bounds: Bounds, clock: Callable[[], float] = time.time) -> None:
         self._workspaces, self._bounds, self._clock = workspaces, bounds, clock
         self._swept = -1
-        """The day on which answers that are too old to be asked for were last removed from beside the store."""
+        """Day of the last removal of old responses from the store."""
         self._known: OrderedDict[str, tuple[float, str, Reply]] = OrderedDict()
         self._running: dict[str, tuple[str, asyncio.Future[None]]] = {}
 
     async def once(self, api: Api, call: Call, key: str, handler: Callable[[Any, Call], Awaitable[Reply]]) -> Reply:
         if not KEY.fullmatch(key):
-            raise Refusal("invalid_argument", "the Idempotency-Key is not usable", "use 1 to 255 visible characters")
+            raise Refusal("invalid_argument", "invalid Idempotency-Key", "use 1 to 255 visible characters")
         scope = call.scope
         name = hashlib.sha256(f"{call.client}\0{key}".encode()).hexdigest()
         asked = hashlib.sha256(
@@ -81,11 +88,11 @@ class IdempotencyKeys:
         self._known.pop(name, None)
         self._known[name] = now + self._bounds.key_seconds, asked, reply
         while len(self._known) > self._bounds.keys or next(iter(self._known.values()))[0] <= now:
-            self._known.popitem(last=False)  # the oldest are first, and so are those whose time is over
+            self._known.popitem(last=False)  # the oldest, and with it any that expired
             if not self._known:
                 break
 
-    # ---------------------------------------------------------------------------------- beside the store
+    # ---------------------------------------------------------------------------------- in the store
 
     async def _run(
         self, api: Api, call: Call, name: str, asked: str, handler: Callable[[Any, Call], Awaitable[Reply]]
@@ -95,7 +102,7 @@ class IdempotencyKeys:
             try:
                 hosted = await self._workspaces.enter(call.parts[0])
             except RametError:
-                hosted = None  # the handler says what is wrong
+                hosted = None  # the handler reports the error
         if hosted is None or hosted.committer is None:
             if hosted is not None:
                 hosted.leave()
@@ -116,7 +123,7 @@ class IdempotencyKeys:
     async def _noted(
         self, api: Api, call: Call, name: str, asked: str, handler: Callable[[Any, Call], Awaitable[Reply]]
     ) -> Reply:
-        """A request that is not of the inside of a workspace: its beginning is written down, then its answer."""
+        """Run a request that changes no workspace's inside: store its start, then its response."""
         blocking = self._workspaces.blocking
         place = await blocking(self._begin, name, asked)
         kept = False
@@ -127,7 +134,7 @@ class IdempotencyKeys:
                 kept = True
             return reply
         finally:
-            if not kept:  # it was refused, or its answer is a stream: a repeat runs
+            if not kept:  # refused or streamed: a repeat runs
                 await asyncio.shield(blocking(self._workspaces.need_store().repository.objects.delete, place))
 
     def _begin(self, name: str, asked: str) -> str:
@@ -140,7 +147,7 @@ class IdempotencyKeys:
             "asked": asked, "status": reply.status, "body": reply.body.decode("utf-8", "surrogateescape"),
             "headers": [[key.decode("latin-1"), value.decode("latin-1")] for key, value in reply.headers],
         }  # fmt: skip
-        # An answer may hold content: in an encrypted store it goes with the keys of its workspace.
+        # A response may contain file content: encrypt it with the workspace's keys, so that shredding covers it.
         now, repository = self._clock(), self._workspaces.need_store().repository
         objects = repository.objects_of(workspace) if workspace else repository.objects
         objects.put(_place(name, now), json.dumps(plain).encode())
@@ -158,12 +165,12 @@ class IdempotencyKeys:
         if found is not None:
             _same(found["asked"], asked)
             if "status" not in found:
-                raise _unknown("this request began, and the server ended before it could answer")
+                raise _unknown("the server stopped while this request ran")
             headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in found["headers"]]
             return _again(Reply(found["body"].encode("utf-8", "surrogateescape"), found["status"], headers))
         mark = f"idempotency:{name[:32]}"
         if call.parts and _inside(call) and await self._workspaces.blocking(self._happened, call.parts[0], mark):
-            raise _unknown("this request took effect, and the server ended before it could answer")
+            raise _unknown("the server stopped after this request took effect, before it responded")
         return None
 
     def _read(self, name: str) -> dict[str, Any] | None:
@@ -186,7 +193,7 @@ class IdempotencyKeys:
 
 
 def _inside(call: Call) -> bool:
-    """Whether a request changes the inside of a workspace, and not which workspaces and revisions there are."""
+    """Return whether a request changes the inside of a workspace, rather than the set of workspaces or revisions."""
     verb = call.scope["path"].split("/")[4:5]
     return verb in (["exec"], ["file"], ["dir"], ["move"], ["copy"], ["link"], ["sessions"], ["mounts"])
 
@@ -196,7 +203,7 @@ def _place(name: str, moment: float) -> str:
 
 
 def _unknown(cause: str) -> Refusal:
-    return Refusal("outcome_unknown", cause, "look at what there is, then repeat with a new key if that is wanted")
+    return Refusal("outcome_unknown", cause, "check the current state, then repeat with a new key if needed")
 
 
 def _same(before: str, now: str) -> None:

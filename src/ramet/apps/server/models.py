@@ -1,4 +1,4 @@
-"""Request and response types of the HTTP API. The OpenAPI document is made from them."""
+"""Request and response types of the HTTP API, the source of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Encoding = Literal["utf-8", "base64"]
 
 
 class Body(Struct, forbid_unknown_fields=True):
-    """A request body or a query: names that are not known are refused."""
+    """A request body or query; unknown names are refused."""
 
 
 class Answer(Struct):
-    """Something the server says; clients ignore fields they do not know."""
+    """A response; clients ignore unknown fields."""
 
 
 # ---------------------------------------------------------------------------------------------------- general
@@ -57,7 +57,7 @@ class NoQuery(Body):
 class CreateWorkspace(Body):
     name: Name
     kind: Literal["stored", "memory"] = "stored"
-    """A stored workspace survives; a memory one is gone when the server ends."""
+    """A stored workspace is durable; a memory workspace ends with the server."""
 
 
 class Mounted(Answer):
@@ -71,24 +71,24 @@ class MountInfo(Answer):
     type: str
     mode: Literal["read", "write"]
     tree: str | None = None
-    """Its content in the store; null when its bytes live elsewhere, or when it is told as it is now."""
+    """Tree of its content in the store; null if the content lives elsewhere, or for a live workspace."""
     config: dict[str, Any] = field(default_factory=dict)
     redacted_fields: list[str] = field(default_factory=list)
     needs_override: bool = False
     scratch: bool = False
     pin: str | UnsetType = UNSET
-    """Of what lives elsewhere, the versions that it had."""
+    """Versions of content that lives elsewhere."""
 
 
 class ImageInfo(Answer):
-    """Where the image of what ran is, and whose it is."""
+    """Reference to the image of the running processes, and its principal."""
 
     ref: str
     principal: str = ""
 
 
 class RevisionInfo(Answer):
-    """Everything that a revision is: whoever has it can compute its id."""
+    """All fields of a revision; its id is computed from them."""
 
     name: str
     id: str
@@ -99,37 +99,37 @@ class RevisionInfo(Answer):
     lineage: str
     phase: str
     content: str
-    """Digest of all files: the same wherever the same files are."""
+    """Digest of all files: equal files have equal digests."""
     parents: list[str]
     author: str = ""
     agent: str = ""
     trace_id: str = ""
     diff: dict[str, Any] | None = None
     outputs: list[str] = field(default_factory=list)
-    """The paths that it was narrowed to; none means everything."""
+    """Paths that it was limited to; empty means everything."""
     withheld: list[str] = field(default_factory=list)
-    """Paths that were there and never enter a revision."""
+    """Existing paths that are excluded from revisions."""
     suspected: list[str] = field(default_factory=list)
-    """Paths whose new content seemed to hold secrets, each with the kind."""
+    """Paths whose new content looks like a secret, each with the kind."""
     mounts: list[MountInfo] = field(default_factory=list)
     kernel: str | None = None
-    """Where sessions, jobs and the newest history are in the store."""
+    """Reference to sessions, jobs and recent history in the store."""
     history: list[str] = field(default_factory=list)
     ops: dict[str, Any] | None = None
-    """Which commands led to it."""
+    """Commands that produced it."""
     memory: ImageInfo | UnsetType = UNSET
-    """What makes it resumable."""
+    """Process image to resume from."""
 
 
 class WorkspaceInfo(Answer):
     name: str
     kind: Literal["stored", "memory", "sandbox"]
     open: bool
-    """Whether this server holds it open, and with it the lease."""
+    """Whether this server has it open and holds its lease."""
     head: RevisionInfo | None = None
     mounts: list[Mounted] = field(default_factory=list)
     busy: bool = False
-    """Whether somebody else writes to it."""
+    """Whether another process writes to it."""
 
 
 class WorkspaceNames(Answer):
@@ -142,11 +142,11 @@ Seconds = Annotated[float, Meta(ge=0, le=31_536_000)]
 
 
 class GitAsked(Body):
-    """What `{"git": ...}` outputs push, and which secret opens the remote."""
+    """What `{"git": ...}` outputs push, and the secret for the remote."""
 
     paths: list[Path]
     remotes: dict[str, str] = field(default_factory=dict)
-    """Names for URLs."""
+    """URLs by name."""
     username: Annotated[str, Meta(min_length=1, max_length=255)] = "x-access-token"
     secret: Annotated[list[str], Meta(min_length=2, max_length=2)] | None = None
     """Name and key of one of `git_secrets`."""
@@ -154,35 +154,35 @@ class GitAsked(Body):
 
 class CreateSandbox(Body):
     workspace: str | None = None
-    """The workspace that it starts with and that its end makes a revision of; without one, what it holds is gone."""
+    """Workspace to start from and to commit to at the end; without one, the files are lost at the end."""
     name: Name | None = None
     image: str = ""
-    """What is expected of it: a label, there is one kind of sandbox."""
+    """A label; there is one kind of sandbox."""
     from_revision: Spec | None = None
-    """Make this revision the newest one first."""
+    """Make this revision the head first."""
     env: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
-    """Variables whose values are struck out of whatever is kept."""
+    """Variables whose values are redacted from everything stored."""
     git: GitAsked | None = None
     git_secrets: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By name and key; kept nowhere but with the sandbox while it runs."""
+    """By name and key; kept in memory while the sandbox runs, stored nowhere."""
     wait_seconds: Annotated[float, Meta(ge=0, le=600)] = 0.0
-    """How long to wait for a workspace that others are using."""
+    """Seconds to wait for a workspace that is in use."""
     lifetime_seconds: Seconds | None = None
     idle_seconds: Seconds | None = None
-    """Seconds without a request after which it ends by itself; what the server says when not given."""
+    """Seconds without a request after which it ends. Default: the server's setting."""
 
 
 class SandboxInfo(Answer):
     name: str
-    """Its files, commands and sessions are those of `/v1/workspaces/NAME`."""
+    """Use its files, commands and sessions at `/v1/workspaces/NAME`."""
     workspace: str | None
     phase: Literal["Ready", "Terminated"]
     image: str
     created_at: float
     ended_at: float | None = None
     revision: RevisionInfo | None = None
-    """What its end made."""
+    """Revision committed at its end."""
     pushed: list[PushedBranch] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -199,9 +199,9 @@ class Sandboxes(Answer):
 
 class Terminate(Body):
     outputs: list[str | dict[str, Any]] | None = None
-    """Paths below /workspace (or `{"path": ...}`) that narrow what is kept; `{"diff": true}` records what changed.
+    """Paths below /workspace (or `{"path": ...}`) that limit the commit; `{"diff": true}` records what changed.
 
-    `{"git": {"remote": ..., "branch": ...}}` pushes, where the server may."""
+    `{"git": {"remote": ..., "branch": ...}}` pushes to a remote that the server allows."""
     checkpoint: bool = False
 
 
@@ -234,7 +234,7 @@ class SessionsQuery(Body):
 
 class ExecQuery(Body):
     stdin: Literal["follows"] | None = None
-    """The first line of the body is the request, the rest is what the command reads."""
+    """The first line of the body is the request, the rest is the command's stdin."""
 
 
 class Exec(Body):
@@ -249,17 +249,17 @@ class Exec(Body):
     meta: dict[str, str | int | float | bool] = field(default_factory=dict)
     """Kept with the record of the command: tokens, money, the turn of an agent."""
     encoding: Encoding = "utf-8"
-    """`base64` asks for base64 always; text that is not UTF-8 comes as base64 anyway."""
+    """`base64` forces base64; output that is not UTF-8 is always base64."""
     stream: bool = False
-    """Answer with NDJSON: a line per piece of output while it runs, the result in the last line."""
+    """Respond with NDJSON: a line per piece of output as it runs, the result in the last line."""
     detach: bool = False
-    """Answer at once with a job."""
+    """Respond at once with a job."""
     provision: bool = False
-    """Run nothing; the output says what the command would cost."""
+    """Run nothing; the output estimates what the command would cost."""
     revision: Spec | None = None
-    """Run on this past state; what the command changes there is gone when it ends."""
+    """Run on this past revision; changes are discarded at the end."""
     message: str = ""
-    """Message of the revision that it makes, if it makes one; how the command begins when not given."""
+    """Message of the revision that it commits, if any. Default: the start of the command."""
     author: str = ""
 
 
@@ -268,7 +268,7 @@ class ExecResult(Answer):
     stdout: str = ""
     stderr: str = ""
     encoding: Encoding = "utf-8"
-    """How `stdout` and `stderr` are to be read."""
+    """Encoding of `stdout` and `stderr`."""
     timed_out: bool = False
     truncated: bool = False
     duration_ms: float = 0.0
@@ -278,7 +278,7 @@ class ExecResult(Answer):
 
 
 class Piece(Answer):
-    """A line of a streamed answer."""
+    """A line of a streamed response."""
 
     fd: Literal[1, 2]
     data: str
@@ -324,7 +324,7 @@ class WriteQuery(Body):
     path: Path
     session: Id = "default"
     parents: bool = False
-    """Make missing directories first."""
+    """Create missing parent directories."""
     append: bool = False
 
 
@@ -367,7 +367,7 @@ class Link(Body):
 
 
 class FileStat(Answer):
-    """What is known about a path; null is unknown, never zero."""
+    """Attributes of a path; null means unknown, never zero."""
 
     path: str
     kind: Literal["file", "dir", "link", "fifo", "socket", "device"]
@@ -388,7 +388,7 @@ class Listing(Answer):
 # ----------------------------------------------------------------------------------------------------- history
 
 
-Offset = Annotated[int, Meta(ge=0, le=1 << 40, description="How many to leave out at the beginning.")]
+Offset = Annotated[int, Meta(ge=0, le=1 << 40, description="Number of entries to skip.")]
 
 
 class LogQuery(Body):
@@ -401,7 +401,7 @@ class Log(Answer):
     revisions: list[RevisionInfo]
     more: bool = False
     expired: dict[str, list[str]] = field(default_factory=dict)
-    """Revisions whose parents are gone because their time was over, and those parents."""
+    """Revisions whose parents have expired, with those parents."""
 
 
 class DiffQuery(Body):
@@ -421,7 +421,7 @@ class Change(Answer):
 class Diff(Answer):
     changes: list[Change]
     total: int
-    """How many there are; more than listed when `limit` was reached."""
+    """Total number; more than listed if `limit` was reached."""
 
 
 class Commit(Body):
@@ -453,7 +453,7 @@ class Conflict(Answer):
 
 
 class Merged(Answer):
-    """The merge, or why there is none; conflicts change nothing."""
+    """The merge, or its conflicts; conflicts change nothing."""
 
     revision: RevisionInfo | None
     conflicts: list[Conflict]
@@ -469,7 +469,7 @@ class MakeTag(Body):
 class TagInfo(Answer):
     name: str
     revision: str
-    """Its id."""
+    """Id of the revision."""
     message: str
     author: str
     time: float
@@ -491,18 +491,18 @@ class BlameLine(Answer):
     session: str | None = None
     command: str | None = None
     id: str = ""
-    """That of the revision."""
+    """Author of the revision."""
     path: str = ""
-    """Where the line was then."""
+    """Line number in that revision."""
     agent: str | None = None
     record: int | None = None
-    """The number of the command."""
+    """Number of the command."""
 
 
 class Blame(Answer):
     lines: list[BlameLine]
     revisions: list[RevisionInfo] = field(default_factory=list)
-    """Those that the lines come from."""
+    """Revisions that the lines come from."""
     ends: bool = True
     """Whether the last line ends with a newline."""
 
@@ -530,4 +530,4 @@ class Uploaded(Answer):
 class EventsQuery(Body):
     workspace: Name | None = None
     since: Annotated[int, Meta(ge=0)] | None = None
-    """Number of the last event that the client has; `Last-Event-ID` says the same."""
+    """Number of the last event the client received, like the header `Last-Event-ID`."""

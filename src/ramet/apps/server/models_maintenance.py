@@ -1,4 +1,4 @@
-"""Request and response types for maintenance and inspection."""
+"""Request and response types of the HTTP API for maintenance and inspection."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from ramet.workspace.stored.git_push import Pushed
 from ramet.workspace.stored.saved_state import EndedJob
 
 Span = Annotated[float, Meta(ge=0, le=3_153_600_000)]
-Streamed = Annotated[
-    bool, Meta(description="Answer with NDJSON: how far it is while it works, the report in the last line.")
-]
+Streamed = Annotated[bool, Meta(description="Respond with NDJSON: progress lines, then the report in the last line.")]
 
 
 class Progressed(Answer):
-    """A line of a streamed answer before the last one, which is `{"report": ...}` or `{"problem": ...}`."""
+    """A progress line of a streamed response; the last line is `{"report": ...}` or `{"problem": ...}`."""
 
     stage: str
     done: int
@@ -32,9 +30,9 @@ class Progressed(Answer):
 
 class Collect(Body):
     dry: bool = False
-    """Only say what would go."""
+    """Only report what would be deleted."""
     grace_seconds: Span | None = None
-    """How long things stay after nobody refers to them; what the store's policy says when not given."""
+    """How long unreferenced data is kept. Default: the store's policy."""
     stream: Streamed = False
 
 
@@ -44,26 +42,26 @@ class Check(Body):
 
 class Repair(Body):
     drop: bool = False
-    """Forget what is lost: heads go back, tags go."""
+    """Drop references to lost data: heads move back, tags go."""
     stream: Streamed = False
 
 
 class Keeping(Body):
-    """How long revisions are kept; what is null is as the store says, and if that says nothing, everything."""
+    """How long revisions are kept. Null means the store's rule; without one, everything is kept."""
 
     keep_last: Annotated[int, Meta(ge=1, le=1 << 31)] | None = None
     keep_within: Span | None = None
     min_age: Span | None = None
     auto: Annotated[int, Meta(ge=0, le=1 << 31)] | None = None
-    """Collect after every so many commits."""
+    """Run gc after this many commits."""
     grace: Span | None = None
 
 
 class RetentionInfo(Answer):
     effective: Retention
-    """What holds."""
+    """The effective policy."""
     said: Retention
-    """What was said about this one itself."""
+    """The policy set on this workspace itself."""
 
 
 class Hold(Body):
@@ -76,7 +74,7 @@ class Hold(Body):
 class MakePin(Body):
     revision: Spec | None = None
     seconds: Span | None = None
-    """For how long; until it is removed when not given."""
+    """Seconds to keep it. Default: until the pin is removed."""
     why: Annotated[str, Meta(max_length=4096)] = ""
 
 
@@ -105,14 +103,14 @@ class MakeGrant(Body):
 
 class GrantList(Answer):
     grants: dict[str, str]
-    """Who may do what; empty when everybody may do everything."""
+    """Access by principal; empty means that everyone has access."""
 
 
 # ---------------------------------------------------------------------------------------------------------- keys
 
 KeyPlace = Annotated[
     str,
-    Meta(pattern="^(file|env|kms):.+$", max_length=4096, description="Where a key is on the server; never a key."),
+    Meta(pattern="^(file|env|kms):.+$", max_length=4096, description="Where the server finds a key; never a key."),
 ]
 
 
@@ -120,14 +118,14 @@ class KeyRings(Answer):
     """The keyrings, without any key."""
 
     wrapped_by: str
-    """Id of the key that opened the store."""
+    """Id of the key in use."""
     rings: list[RingReport]
 
 
 class RotateKeys(Body):
     to: KeyPlace
     old: KeyPlace | None = None
-    """The key before, to end a rotation that was interrupted."""
+    """Previous key, to finish an interrupted rotation."""
 
 
 class Rotated(Answer):
@@ -136,7 +134,7 @@ class Rotated(Answer):
 
 class Shred(Body):
     confirm: str
-    """The name of the workspace once more: nothing brings it back."""
+    """Name of the workspace again, as confirmation: this cannot be undone."""
 
 
 # --------------------------------------------------------------------------------------------------------- mounts
@@ -161,7 +159,7 @@ class PrefixQuery(Body):
     message: str = ""
 
 
-# -------------------------------------------------------------------------------------------------- looking inside
+# -------------------------------------------------------------------------------------------------- inspection
 
 
 class HistoryQuery(Body):
@@ -172,7 +170,7 @@ class HistoryQuery(Body):
 
 class CommandHistory(Answer):
     commands: list[ExecutionRecord]
-    """The newest last; `stdout` and `stderr` hold how the output began, in base64."""
+    """Newest last; `stdout` and `stderr` have the start of the output, in base64."""
     total: int
 
 
@@ -185,7 +183,7 @@ class Bisect(Body):
     command: Annotated[str, Meta(min_length=1, max_length=1 << 20)]
     bad: Spec | None = None
     timeout_ms: Annotated[int, Meta(ge=0, le=86_400_000)] | None = None
-    """Per try."""
+    """Seconds per run."""
     stream: Streamed = False
 
 
@@ -197,38 +195,38 @@ class Tried(Answer):
 
 class Bisected(Answer):
     first_bad: RevisionInfo | None
-    """The first one in which the command fails; null when what was skipped leaves several."""
+    """First revision in which the command fails; null if skipped revisions leave several suspects."""
     suspects: list[RevisionInfo]
     steps: list[Tried]
 
 
-# -------------------------------------------------------------------------------------------------------- pushing
+# -------------------------------------------------------------------------------------------------------- pushes
 
 
 class PushTo(Body):
     remote: Annotated[str, Meta(min_length=1, max_length=4096)]
-    """A URL that the server may push to."""
+    """URL that the server allows."""
     revision: Spec | None = None
     branch: Annotated[str, Meta(min_length=1, max_length=255)] = "{{.name}}"
     paths: Annotated[list[Path], Meta(min_length=1, max_length=1000)] = field(default_factory=lambda: ["/"])
     token: str | None = None
-    """Used for this push, and kept nowhere."""
+    """Used for this push only, stored nowhere."""
     username: Annotated[str, Meta(min_length=1, max_length=255)] = "x-access-token"
 
 
 class PushAgain(Body):
     revision: str | None = None
-    """Only those of the revision with this id."""
+    """Only pushes of the revision with this id."""
     branch: str | None = None
-    """Only those to this branch."""
+    """Only pushes to this branch."""
     secrets: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By name and key, for what is waiting; kept nowhere."""
+    """Secrets by name and key, for the retries; stored nowhere."""
 
 
 class PushedList(Answer):
     pushed: list[Pushed]
     failed: list[str] = field(default_factory=list)
-    """Why some could not be pushed again; they are still waiting."""
+    """Reasons of failed retries; they stay pending."""
 
 
 class Waiting(Answer):
@@ -239,7 +237,7 @@ class Waiting(Answer):
     paths: list[str]
     username: str
     secret: list[str] | None = None
-    """Name and key of the secret that opens the remote; never its value."""
+    """Name and key of the secret for the remote; never its value."""
 
 
 class PushList(Answer):
@@ -251,6 +249,6 @@ class PushList(Answer):
 
 class FeedQuery(Body):
     since: str | None = None
-    """Cursor of the last event that the client has."""
+    """Cursor of the last event the client received."""
     follow: bool = False
-    """Go on with what happens later."""
+    """Keep streaming new events."""

@@ -1,12 +1,12 @@
 """`OpenWorkspaces`: the workspaces that a server holds open, and when they are committed.
 
 Rules that this file keeps:
-- A stored workspace is opened by the first request for it; its lease is held until it is idle, removed or the server
-  ends. Verbs that move its head from outside (revert, merge, import) get it alone: committed, closed, nobody inside.
-- All commits of a workspace go through its `Committer`: requests that wait at the same time share one revision.
-- A workspace whose lease was lost is dropped at once: whoever took it over decides what it holds.
-- A sandbox is in the table of open workspaces under its own name, commits nothing while it runs, and its end is one
-  revision; when that cannot be made, it goes on.
+- The first request opens a stored workspace. The server holds its lease until the workspace is idle or removed, or the
+  server stops. Verbs that move its head (revert, merge, import) get it exclusively: committed, closed, no requests.
+- All commits of a workspace go through its `Committer`: concurrent requests share one revision.
+- A workspace whose lease was lost is dropped at once: the new writer decides its content.
+- A sandbox is in the table of open workspaces under its own name. It commits one revision, at its end; if that commit
+  fails, the sandbox continues.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ T = TypeVar("T")
 LOST: Final = frozenset({"lease_lost", "head_moved", "workspace_not_found"})
 THREADS: Final = 8
 ENDED: Final = 1000
-"""Sandboxes whose end is remembered."""
+"""Number of ended sandboxes to remember."""
 
 
 class OpenWorkspace:
-    """One open workspace and what the server knows about it."""
+    """One open workspace and its state in the server."""
 
     def __init__(self, name: str, ws: Workspace, opening: WorkspaceOpener | None, events: Events) -> None:
         self.name, self.ws, self.opening = name, ws, opening
@@ -48,7 +48,7 @@ class OpenWorkspace:
         self.used = time.monotonic()
         self.broken = False
         self.nonce = secrets.token_hex(4)
-        """Versions of files are told apart across restarts by this."""
+        """Part of ETags, so that file versions of different server runs differ."""
         self.jobs: dict[str, Any] = {}
         self.idle = asyncio.Event()
         self.idle.set()
@@ -59,7 +59,7 @@ class OpenWorkspace:
         return "memory" if self.opening is None else "stored"
 
     def late(self, idle: float) -> bool:
-        """Whether nobody has used it for so long that it is to be closed."""
+        """Return whether it has been idle long enough to close."""
         return self.kind == "stored" and not self.users and self.used < time.monotonic() - idle
 
     def enter(self) -> None:
@@ -81,8 +81,8 @@ class OpenSandbox(OpenWorkspace):
     ) -> None:
         super().__init__(sandbox.name, ws, None, events)
         self.owner = owner
-        """Who made it: its secrets are theirs, so nobody else uses it."""
-        self.committer = None  # its end commits, nothing before
+        """Principal that created it; only this one may use it, because of its secrets."""
+        self.committer = None  # only its end commits
         self.sandbox, self.asked = sandbox, asked
         self.created_at, self.ended_at = time.time(), cast("float | None", None)
         self._began = time.monotonic()
@@ -92,14 +92,14 @@ class OpenSandbox(OpenWorkspace):
         return "sandbox"
 
     def late(self, idle: float) -> bool:
-        """Never while a command runs: it ends first, or is stopped by whoever asked for it."""
+        """Return whether to end it; never while a command runs."""
         lifetime, own, now = self.asked.lifetime_seconds, self.asked.idle_seconds, time.monotonic()
         over = lifetime is not None and self._began < now - lifetime
         return not self.users and (over or self.used < now - (idle if own is None else own))
 
 
 class Committer:
-    """Commits on behalf of many: who asks while a commit is written waits for the next one, together with others."""
+    """Groups commits: requests that arrive during a commit share the next one."""
 
     def __init__(self, hosted: OpenWorkspace, events: Events) -> None:
         self._hosted, self._events = hosted, events
@@ -108,10 +108,10 @@ class Committer:
         self._messages: list[str] = []
         self._task: asyncio.Task[None] | None = None
         self.keys: dict[str, None] = {}
-        """Nonces of requests with an idempotency key whose effect may be part of the next revision."""
+        """Nonces of requests with an idempotency key whose effect may be in the next revision."""
 
     async def commit(self, message: str = "", **asked: str) -> Revision:
-        """Ends when everything that had happened before is durable."""
+        """Return when all changes made before the call are durable."""
         if message and len(self._messages) < 20:
             self._messages.append(message)
         self.asked.update({name: value for name, value in asked.items() if value})
@@ -140,7 +140,7 @@ class Committer:
                     self._hosted.broken = True
                 if not waiting.done():
                     waiting.set_exception(error)
-                    waiting.exception()  # heard of even when nobody waits any more
+                    waiting.exception()  # mark as retrieved, even if the waiter is gone
                 if isinstance(error, asyncio.CancelledError):
                     raise
                 continue
@@ -161,7 +161,7 @@ def _message(messages: list[str]) -> str:
 
 
 class _Turn:
-    """Who opens or moves a workspace does so alone."""
+    """The lock of a name, for opening a workspace or moving its head."""
 
     __slots__ = ("lock", "waiting")
 
@@ -182,10 +182,10 @@ class OpenWorkspaces:
         self._sweeper: asyncio.Task[None] | None = None
         self.stopping = asyncio.Event()
         self.sandboxes: dict[str, OpenSandbox] = {}
-        """Those that run, and the newest of those that have ended: ending twice is ending once."""
+        """Running sandboxes and the most recently ended ones, so that a repeated terminate gets the same result."""
 
     async def blocking(self, work: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        """Run what blocks (the store) beside the event loop."""
+        """Run a blocking call of the store in a thread."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, lambda: work(*arguments, **options))
 
@@ -197,7 +197,7 @@ class OpenWorkspaces:
     # --------------------------------------------------------------------------------------------- using
 
     async def enter(self, name: str) -> OpenWorkspace:
-        """The open workspace, with this caller counted as inside; `leave` must follow."""
+        """Open the workspace if needed and count the caller as a user; `leave` must follow."""
         hosted = self._open.get(name)
         if hosted is not None and not hosted.broken and name not in self._turns:
             hosted.enter()
@@ -216,7 +216,7 @@ class OpenWorkspaces:
         if not NAME.fullmatch(name):
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
         store, config = self.store, self._config(name)
-        described = config is not None and config.name == name  # it is made by the first who asks for it
+        described = config is not None and config.name == name  # the first request creates it
         if store is None or not (described or await self.blocking(store.__contains__, name)):
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
         self._check_room()
@@ -237,10 +237,10 @@ class OpenWorkspaces:
 
     @contextlib.asynccontextmanager
     async def past(self, name: str, revision: str) -> AsyncIterator[OpenWorkspace]:
-        """A revision, opened for one caller: what that one changes in it nobody sees, and it is gone afterwards.
+        """Open a revision for one caller; its changes are private and discarded afterwards.
 
-        It has what the store has of it; remote mounts are left out. What is mounted now is not put in the place of what
-        was mounted then: a command that looks at the past must not reach into the present.
+        It has only content from the store; remote mounts are left out. Current mounts do not replace past ones: a
+        command on a past revision must not reach live data.
         """
         if not NAME.fullmatch(name):
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
@@ -255,7 +255,7 @@ class OpenWorkspaces:
         return self.settings.configs.get(name) or self.settings.configs.get("*")
 
     def _given(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the server mounts into a workspace, and what stands in for mounts that were saved without content."""
+        """Return the server's mounts for a workspace, and resources for mounts saved without content."""
         given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
         resources: dict[str, Any] = {
             **self.settings.resources.get("*", {}), **self.settings.resources.get(name, {}),
@@ -275,7 +275,7 @@ class OpenWorkspaces:
 
     @contextlib.asynccontextmanager
     async def _alone(self, name: str) -> AsyncIterator[None]:
-        """One opener or mover of a name at a time; while there is one, everybody else queues behind it."""
+        """Hold the lock of a name: other callers wait in order."""
         turn = self._turns.setdefault(name, _Turn())
         turn.waiting += 1
         try:
@@ -294,14 +294,14 @@ class OpenWorkspaces:
 
     @contextlib.asynccontextmanager
     async def alone(self, name: str, *, forget: bool = False) -> AsyncIterator[None]:
-        """Nobody inside, committed and closed, the lease given back: for verbs that move the head from outside.
+        """Get a workspace exclusively, for verbs that move its head: committed, closed, lease released, no requests.
 
-        What is not of the store has no head, and closing it would lose it: that only happens with `forget`.
+        A workspace without a store has no head, and closing it loses its files: that needs `forget`.
         """
         async with self._alone(name):
             hosted = self._open.get(name)
             if hosted is not None and hosted.kind != "stored" and not forget:
-                raise RametError("unsupported", f"{name!r} has no revisions of its own", "use a stored workspace")
+                raise RametError("unsupported", f"{name!r} has no revisions", "use a stored workspace")
             if hosted is not None:
                 await self._empty(hosted)
                 await self._drop(hosted)
@@ -339,7 +339,7 @@ class OpenWorkspaces:
         return [hosted for hosted in self._open.values() if hosted.kind == "memory"]
 
     async def add_memory(self, name: str, ws: Workspace | None = None) -> OpenWorkspace:
-        """A workspace without a store behind it."""
+        """Add a workspace without a store."""
         async with self._alone(name):
             if name in self._open or (self.store is not None and await self.blocking(self.store.__contains__, name)):
                 raise RametError("workspace_exists", f"workspace {name!r} exists already", "use it, or take another")
@@ -354,7 +354,7 @@ class OpenWorkspaces:
             return hosted
 
     async def remove(self, name: str) -> None:
-        """Close and forget a workspace; a stored one leaves the store, its revisions stay until collected."""
+        """Close and remove a workspace; revisions of a stored one stay until gc deletes them."""
         hosted = self._open.get(name)
         if isinstance(hosted, OpenSandbox):
             raise RametError("unsupported", f"{name!r} is a sandbox", "terminate it")
@@ -365,12 +365,12 @@ class OpenWorkspaces:
     # ------------------------------------------------------------------------------------------ sandboxes
 
     def sandbox(self, name: str, *, ended: bool = False) -> OpenSandbox | None:
-        """A sandbox that runs, or also one that has ended: then its name may be that of something else."""
+        """Find a running sandbox, or with `ended` also an ended one, whose name may be in use again."""
         found = self.sandboxes.get(name)
         return found if found is not None and (ended or found.ended_at is None) else None
 
     async def add_sandbox(self, asked: CreateSandbox, owner: str | None) -> OpenSandbox:
-        """A sandbox on the head of its workspace, which this server lets go of first."""
+        """Start a sandbox on the head of its workspace, which this server closes first."""
         bound, store = asked.workspace, self.store
         if bound is not None and not await self.blocking(self.need_store().__contains__, bound):
             raise RametError("workspace_not_found", f"no workspace {bound!r}", "create it, or list the names")
@@ -396,7 +396,7 @@ class OpenWorkspaces:
 
         async with self._alone(name):
             if name in self._open or (store is not None and await self.blocking(store.__contains__, name)):
-                raise RametError("already_exists", f"{name!r} names something already", "take another name, or none")
+                raise RametError("already_exists", f"{name!r} exists already", "use another name, or none")
             self._check_room()
             async with self.alone(bound) if bound is not None else contextlib.nullcontext():
                 ws = await sandbox.hydrate(opens, unbound)
@@ -410,7 +410,7 @@ class OpenWorkspaces:
         return made
 
     async def end_sandbox(self, hosted: OpenSandbox, wanted: Outputs) -> None:
-        """Its revision, once; commands that run get the time that any caller gets, detached ones are stopped."""
+        """End a sandbox once and commit its revision; wait for running commands, stop detached ones."""
         async with self._alone(hosted.name):
             if hosted.ended_at is None:
                 await _stopped(hosted)
@@ -423,9 +423,9 @@ class OpenWorkspaces:
             sandbox.revision = await sandbox.dehydrate(wanted)
         except RametError as error:
             if not hosted.ws.closed and error.code not in LOST:
-                raise  # nothing was kept: it goes on
+                raise  # nothing was committed: the sandbox continues
             if isinstance(hosted.ws, StoredWorkspace) and hosted.ws.closed:
-                sandbox.revision = hosted.ws.base  # it was kept; what should have followed from it did not
+                sandbox.revision = hosted.ws.base  # committed; a later step failed
             self._forget(hosted)
             raise
         self._forget(hosted)
@@ -452,11 +452,11 @@ class OpenWorkspaces:
                         async with self.alone(hosted.name):
                             self.events.add("closed", hosted.name)
                     except (RametError, OSError):
-                        # The next request opens it anew and hears why that cannot be; a sandbox is tried again.
+                        # The next request opens it again and gets the error; a sandbox is retried.
                         hosted.broken = not isinstance(hosted, OpenSandbox)
 
     async def close(self) -> list[BaseException]:
-        """Stop jobs, commit everything, give all leases back; what went wrong, after everything was tried."""
+        """Stop jobs, commit everything and release all leases; return the errors."""
         self.stopping.set()
         if self._sweeper is not None:
             self._sweeper.cancel()
@@ -473,7 +473,7 @@ class OpenWorkspaces:
 
 
 async def _stopped(hosted: OpenWorkspace) -> None:
-    """No detached command runs any more."""
+    """Stop all detached commands."""
     tasks = [job.task for job in hosted.jobs.values()]
     for task in tasks:
         task.cancel()
@@ -481,7 +481,7 @@ async def _stopped(hosted: OpenWorkspace) -> None:
 
 
 def git_settings(asked: CreateSandbox) -> GitSettings:
-    """What the git outputs of a sandbox push."""
+    """Return the git settings of a sandbox request."""
     git = asked.git
     if git is None:
         return GitSettings()

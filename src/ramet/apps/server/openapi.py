@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the routes and the types of `models`."""
+"""The OpenAPI document, generated from `routes` and the types of `models`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MEDIA: Final = {
 }  # fmt: skip
 IDEMPOTENT: Final = {
     "name": "Idempotency-Key", "in": "header", "required": False,
-    "description": "Repeating a request with the same key gives the first answer and changes nothing more.",
+    "description": "A repeated request with the same key gets the first response and changes nothing more.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
 }  # fmt: skip
 
 
 def document() -> dict[str, Any]:
-    """The whole description of the API."""
+    """Return the OpenAPI document."""
     kinds: set[Any] = {models.Problem, models.Piece, models.Job, Progressed}
     for route in ROUTES:
         kinds |= {kind for kind in (route.body, route.answer) if isinstance(kind, type)}
@@ -68,14 +68,14 @@ def _operation(route: Route, head: bool = False) -> dict[str, Any]:
     if route.path.endswith("/file") and route.method == "GET":
         bytes_ = {} if head else {"content": _content("bytes")}
         found["responses"]["206"] = {"description": "A part of the file.", **bytes_}
-        found["responses"]["304"] = {"description": "The client has this version."}
+        found["responses"]["304"] = {"description": "The client already has this version."}
     if route.path.endswith("/exec"):
         found["responses"]["202"] = {
             "description": "Detached.", "content": {"application/json": {"schema": _ref(models.Job)}},
         }  # fmt: skip
     if route.path.endswith("/merge"):
         found["responses"]["409"] = {
-            "description": "Conflicts; nothing was changed.",
+            "description": "Conflicts; nothing changed.",
             "content": {
                 "application/json": {"schema": _ref(models.Merged)},
                 "application/problem+json": {"schema": _ref(models.Problem)},
@@ -112,7 +112,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
     needed = described.get("required", [])
     for name, kind in described.get("properties", {}).items():
         plain = {key: value for key, value in kind.items() if key != "default"}
-        if "anyOf" in plain:  # a parameter is there or not: null cannot be written into a query
+        if "anyOf" in plain:  # a query parameter is present or absent, never null
             (plain,) = [one for one in plain["anyOf"] if one.get("type") != "null"]
         found.append({"name": name, "in": "query", "required": name in needed, "schema": plain})
     found += [{"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in route.headers]

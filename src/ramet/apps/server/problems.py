@@ -1,4 +1,4 @@
-"""Errors as problem JSON: the HTTP status of each code. No message has a secret or a host path."""
+"""Problem JSON for errors: the HTTP status of each code. No message contains a secret or a host path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATUS: Final[Mapping[str, int]] = {
     "closed": 409, "outcome_unknown": 409, "precondition_failed": 412, "limit_exceeded": 413, "too_many_requests": 429,
     "unavailable": 503, "store_corrupt": 500, "store_unsafe_refs": 500, "internal": 500,
 }  # fmt: skip
-"""Everything else is the caller's mistake: 400."""
+"""All other codes are client errors: 400."""
 
 TITLES: Final[Mapping[int, str]] = {
     400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
@@ -40,7 +40,7 @@ _ERRNO: Final[Mapping[int, tuple[int, str]]] = {
 
 
 class Refusal(Exception):
-    """A request that is answered with a problem; `headers` go with it."""
+    """Refuses a request with a problem; `headers` go into the response."""
 
     def __init__(
         self, code: str, cause: str, remediation: str = "", *, status: int | None = None,
@@ -62,16 +62,16 @@ def make_problem(
 
 
 def problem_of(error: BaseException) -> Problem | None:
-    """The problem that an error is; None for an error that nobody foresaw."""
+    """Return the problem for an error; None for an unexpected one."""
     if isinstance(error, Refusal):
         return error.problem
     if isinstance(error, RametError):
         context = {name: value for name, value in error.context.items() if name != "holder"}
         return make_problem(error.code, error.cause, error.remediation, context=context)
     if isinstance(error, LimitExceeded):
-        return make_problem("limit_exceeded", str(error), "ask for less, or raise the limit of the workspace")
+        return make_problem("limit_exceeded", str(error), "request less, or raise the limit of the workspace")
     if isinstance(error, msgspec.ValidationError | msgspec.DecodeError):
-        return make_problem("invalid_argument", str(error), "see /openapi.json for what this request takes")
+        return make_problem("invalid_argument", str(error), "see /openapi.json for the parameters")
     if isinstance(error, Unavailable):
         return make_problem("unavailable", reason(error), "try again later")
     if isinstance(error, OSError):
@@ -84,6 +84,4 @@ def problem_of(error: BaseException) -> Problem | None:
 
 
 def internal() -> Problem:
-    return make_problem(
-        "internal", "the server failed at this request", "see the log of the server; it is a bug in Ramet"
-    )
+    return make_problem("internal", "internal error", "see the server's log; this is a bug in Ramet")

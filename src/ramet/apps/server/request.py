@@ -25,17 +25,17 @@ NDJSON: Final = (b"content-type", b"application/x-ndjson")
 NO_STORE: Final = (b"cache-control", b"no-store")
 NO_SNIFF: Final = (b"x-content-type-options", b"nosniff")
 PATIENCE: Final = 0.01
-"""Seconds after which a request that still runs is watched for a client that went away."""
+"""Seconds until a running request is watched for a client disconnect."""
 
 _encoder = msgspec.json.Encoder()
 
 
 class ClientGone(Exception):
-    """The client closed the connection; what it asked for was stopped."""
+    """The client closed the connection; its request was stopped."""
 
 
 def encode_json(value: object) -> bytes:
-    """JSON; names that are not UTF-8 are kept as escaped lone surrogates, which Python and JavaScript read back."""
+    """Encode JSON; names that are not UTF-8 become lone surrogates, which Python and JavaScript decode again."""
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
@@ -43,7 +43,7 @@ def encode_json(value: object) -> bytes:
 
 
 class Reply:
-    """An answer: a whole body, or blocks that are sent as they come."""
+    """A response: a whole body, or blocks that are sent as they arrive."""
 
     __slots__ = ("blocks", "body", "headers", "status")
 
@@ -71,7 +71,7 @@ class Call:
         self._headers: dict[bytes, bytes] | None = None
         self._query: dict[str, str] | None = None
         self.parts: list[str] = []
-        """What stands for the placeholders of the route."""
+        """Values of the route's placeholders."""
         self.gone = False
 
     def header(self, name: bytes) -> str | None:
@@ -81,11 +81,11 @@ class Call:
         return None if value is None else value.decode("latin-1")
 
     def query(self, kind: type[T]) -> T:
-        """The query as the type that the route declares; a name given twice or unknown is refused."""
+        """Parse the query as the route's type; refuse repeated and unknown names."""
         return msgspec.convert(parse_query(self.scope["query_string"]), kind, strict=False)
 
     async def body(self, limit: int) -> bytes:
-        """The whole body; 413 when it is longer than `limit`."""
+        """Read the whole body; refuse one longer than `limit` with 413."""
         message = await self._receive()
         if message["type"] == "http.request" and not message.get("more_body"):
             data: bytes = message.get("body", b"")
@@ -107,7 +107,7 @@ class Call:
             message = await self._receive()
 
     async def blocks(self, limit: int) -> Blocks:
-        """The body as it arrives. A client that goes away in the middle is an error, so nothing half is kept."""
+        """Stream the body. A client that disconnects raises an error, so that no partial body is stored."""
         declared = self.header(b"content-length")
         if declared is not None and declared.isdigit() and int(declared) > limit:
             raise too_large(limit)
@@ -126,7 +126,7 @@ class Call:
                 return
 
     async def watched(self, work: Awaitable[T]) -> T:
-        """Await something, and stop it when the client goes away. What is quick is not watched: it costs nothing."""
+        """Await `work`, and cancel it when the client disconnects. Quick work is not watched and costs nothing."""
         task = asyncio.current_task()
         assert task is not None
         watcher: asyncio.Task[None] | None = None
@@ -155,19 +155,19 @@ class Call:
 
 
 def parse_query(raw: bytes) -> dict[str, str]:
-    """The parameters of a query; bytes that are not UTF-8 survive, because paths may hold them."""
+    """Parse a query; bytes that are not UTF-8 are kept, because paths may contain them."""
     found: dict[str, str] = {}
     for pair in raw.split(b"&") if raw else ():
         name, _, value = pair.replace(b"+", b" ").partition(b"=")
         key = unquote_to_bytes(name).decode("utf-8", "surrogateescape")
         if key in found:
-            raise Refusal("invalid_argument", f"parameter {key!r} is given twice", "give it once")
+            raise Refusal("invalid_argument", f"parameter {key!r} is repeated", "send it once")
         found[key] = unquote_to_bytes(value).decode("utf-8", "surrogateescape")
     return found
 
 
 def decode_json(data: bytes, kind: type[T]) -> T:
-    """A JSON body as the type that the route declares."""
+    """Decode a JSON body as the route's type."""
     return msgspec.json.decode(data or b"{}", type=kind)
 
 
@@ -176,7 +176,7 @@ def too_large(limit: int) -> Refusal:
 
 
 async def send_reply(reply: Reply, call: Call, send: Send) -> None:
-    """Send an answer; blocks go with back-pressure, and a client that goes away ends them."""
+    """Send a response; blocks are sent with back-pressure, and a client disconnect ends them."""
     head = call.scope["method"] == "HEAD"
     if reply.blocks is None:
         length = (b"content-length", str(len(reply.body)).encode())

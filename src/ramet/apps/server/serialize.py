@@ -60,16 +60,16 @@ def workspace_info(
 
 
 def session_info(session: Session, scrub: Iterable[str]) -> models.SessionInfo:
-    """A session; variables that hold secrets are named without their values."""
+    """Serialize a session; secret variables are listed without their values."""
     secret = set(scrub)
     env = {name: REDACTED if name in secret else value for name, value in session.env.items()}
     return models.SessionInfo(session.session_id, str(session.cwd), env, session.last_exit_code)
 
 
 def text_or_base64(*pieces: bytes, forced: bool = False) -> tuple[list[str], models.Encoding]:
-    """Bytes as text when all of them are UTF-8, else all as base64: nothing is lost either way.
+    """Return bytes as text if all of them are UTF-8, else all as base64; both are lossless.
 
-    JSON spells a NUL with six characters: what is long and holds many of them goes as base64, which is a fifth of that.
+    JSON encodes a NUL as six characters, so long text with many of them is sent as base64, a fifth of the size.
     """
     if not forced and not any(piece.count(0) > MANY_NULS and len(piece) < 8 * piece.count(0) for piece in pieces):
         try:

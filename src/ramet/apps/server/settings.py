@@ -20,65 +20,65 @@ Durable = Literal["answer", "timer", "close"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one client may do, and how much the server remembers."""
+    """Limits of one client, and of the server's memory."""
 
     concurrency: int = 64
-    """Requests of one client at the same time; more wait for nothing and are refused."""
+    """Concurrent requests per client; more are refused at once."""
     rate: float = 0.0
-    """Requests per second of one client over time; 0 does not count them."""
+    """Sustained requests per second and client; 0 sets no limit."""
     burst: int = 200
-    """Requests that a client may make at once before `rate` counts."""
+    """Requests that a client may send in a burst above `rate`."""
     json_bytes: int = 16 * MIB
-    """Size of a JSON body."""
+    """Largest JSON body in bytes."""
     upload_bytes: int = 64 << 30
-    """Size of an uploaded file or snapshot."""
+    """Largest uploaded file or snapshot in bytes."""
     output_bytes: int = 16 * MIB
-    """Size of stdout and of stderr in a buffered answer."""
+    """Largest stdout, and stderr, of a buffered response in bytes."""
     workspaces: int = 256
-    """Workspaces that are open at the same time."""
+    """Workspaces open at once."""
     sessions: int = 1024
-    """Sessions of one workspace."""
+    """Sessions per workspace."""
     jobs: int = 256
-    """Detached commands per workspace, with those that have ended and are still remembered."""
+    """Detached commands per workspace, including ended ones that are remembered."""
     events: int = 10_000
-    """Events that a client which lost its connection can catch up with."""
+    """Events kept for clients that reconnect."""
     keys: int = 10_000
-    """Idempotency keys that are remembered in memory."""
+    """Idempotency keys kept in memory."""
     key_seconds: float = 86_400.0
 
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """How to serve. `token` empty means that the connection itself is trusted, which only a unix socket may be."""
+    """Settings of a server. An empty `token` trusts the connection, which is allowed on a unix socket only."""
 
     token: str = ""
     principals: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Further tokens, and whom each stands for: the grants of the store say what they may do."""
+    """Principals by token; the store's grants decide their access."""
     hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "::1"})
-    """Values of the Host header, without port, that are answered. `*` answers all."""
+    """Accepted Host headers, without port. `*` accepts all."""
     durable: Durable = "answer"
-    """When what a request changed is committed: before it is answered, on a timer, or when the workspace closes."""
+    """When to commit a request's changes: before the response, on a timer, or when the workspace closes."""
     every: float = 5.0
     """Seconds between commits with `timer`."""
     idle: float = 600.0
-    """Seconds after which a workspace that nobody uses is committed and closed, and its lease given back."""
+    """Seconds after which an idle workspace is committed and closed, and its lease released."""
     wait: float = 10.0
-    """Seconds to wait for a workspace that others are using."""
+    """Seconds to wait for a workspace that is in use."""
     bounds: Bounds = field(default_factory=Bounds)
     push_to: tuple[str, ...] = ()
-    """Beginnings of the URLs that clients may have revisions pushed to; none by itself."""
+    """URL prefixes that clients may push to; none by default."""
     mounts: Mapping[str, Mapping[str, MountForm]] = field(default_factory=dict)
     """Mounts that workspaces get from this server: `{"name": {"/data": DiskResource(...)}}`; `*` names all."""
     resources: Mapping[str, Mapping[str, Resource]] = field(default_factory=dict)
-    """Stand-ins for mounts that were saved without credentials, by workspace and prefix."""
+    """Resources for mounts that were saved without credentials, by workspace and prefix."""
     configs: Mapping[str, Config] = field(default_factory=dict)
-    """Descriptions of workspaces by name; `*` describes those that have none of their own."""
+    """Configurations by workspace name; `*` is the default."""
     tune_gc: bool = False
-    """Collect garbage between requests instead of inside them. Process-wide: only for a process of its own."""
+    """Collect garbage between requests instead of during them. Process-wide: only for a dedicated process."""
 
 
 def read_principals(file: str | Path) -> dict[str, str]:
-    """Tokens and whom they stand for, from a file with lines `PRINCIPAL TOKEN`; one that others can read is refused."""
+    """Read principals by token from a file with lines `PRINCIPAL TOKEN`; refuse a file that others can read."""
     path = Path(file).expanduser()
     with open(path) as found:
         if os.fstat(found.fileno()).st_mode & 0o077:
@@ -86,13 +86,15 @@ def read_principals(file: str | Path) -> dict[str, str]:
         lines = [line.split() for line in found if line.strip() and not line.startswith("#")]
     if any(len(line) != 2 or len(line[1]) < 16 for line in lines):
         raise RametError(
-            "invalid_config", f"a line of {path} is no principal and token", "write `NAME TOKEN`, a token of 16 or more"
+            "invalid_config",
+            f"cannot parse a line of {path}",
+            "write `NAME TOKEN`, with a token of 16 or more characters",
         )
     return {token: principal for principal, token in lines}
 
 
 def read_token(file: str | Path) -> str:
-    """The token in a file, which is made (mode 0600) when missing; a file that others can read is refused."""
+    """Read the token in a file, created (mode 0600) if missing; refuse a file that others can read."""
     path = Path(file).expanduser()
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -108,5 +110,7 @@ def read_token(file: str | Path) -> str:
             raise RametError("invalid_config", f"others can read the token in {path}", f"chmod 600 {path}")
         token = found.read().strip()
     if len(token) < 16:
-        raise RametError("invalid_config", f"the token in {path} is too short", "remove the file to have one made")
+        raise RametError(
+            "invalid_config", f"the token in {path} is too short", "remove the file, and the server creates a new one"
+        )
     return token

@@ -1,6 +1,6 @@
 """Spool an upload in an unnamed file; for an encrypted store the file is encrypted.
 
-The key of such a file is made for it, is nowhere but in memory, and is gone with it.
+The file's key is random, exists only in memory, and goes away with the file.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ PIECE: Final = 1 << 18
 
 
 class EncryptedFile(io.RawIOBase):
-    """A file that is written once, from its beginning, and then read anywhere; what is on the disk is encrypted.
+    """A file encrypted on disk: written once, sequentially, then read at any offset.
 
-    AES-256 in counter mode: the position of a byte tells the state of the cipher. A key is used for one file only.
+    AES-256 in counter mode, so that the offset determines the cipher's state. Each file has its own key.
     """
 
     def __init__(self, file: io.FileIO) -> None:
@@ -43,7 +43,7 @@ class EncryptedFile(io.RawIOBase):
         return cipher
 
     def _turned(self, data: bytes) -> bytes:
-        """What is written for these bytes at this place, and what was read from there: it is the same act."""
+        """Encrypt or decrypt bytes at the current offset; in counter mode both are the same operation."""
         if self._at != self._place:
             self._cipher = self._cipher_at(self._place)
         turned = self._cipher.update(data)
@@ -52,7 +52,7 @@ class EncryptedFile(io.RawIOBase):
 
     def write(self, data: Any, /) -> int:
         if self._place != self._size:
-            raise io.UnsupportedOperation("it is written from its beginning to its end")
+            raise io.UnsupportedOperation("only sequential writes")
         plain = bytes(data)
         self._file.seek(self._place)
         self._file.write(self._turned(plain))
@@ -85,7 +85,7 @@ class EncryptedFile(io.RawIOBase):
 
 @contextlib.contextmanager
 def spool(sealed: bool) -> Iterator[IO[bytes]]:
-    """A file to write and then to read, without a name (mode 0600 until it has none); `sealed` encrypts it."""
+    """Open an unnamed file to write and then read (mode 0600 until unlinked); `sealed` encrypts it."""
     if not sealed:
         with tempfile.TemporaryFile(prefix="ramet-upload-") as file:
             yield file

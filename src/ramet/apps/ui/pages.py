@@ -1,10 +1,10 @@
 """`Pages`: the files of the web page as an ASGI application, and its sign-in links.
 
 Rules that this file keeps:
-- What is served is a table that is read once: a path is a key of it, never a path of the host.
-- A link works once and for a while. It carries a code, not the token, and carries it in the fragment of the URL, which
-  browsers send to nobody; so neither a log, nor a proxy, nor who lists the processes of the machine gets the token.
-- The files hold nothing of the store, so they need no token; everything that the page shows it asks `/v1` for.
+- Files are served from a table read at start: a request path is a key, never a host path.
+- A link works once, for a limited time. It carries a code instead of the token, in the URL fragment, which browsers
+  never send: logs, proxies and process lists do not see the token.
+- The files contain nothing of the store and need no token; the page fetches all data from `/v1`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ POLICY: Final = "; ".join((
     "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
     "require-trusted-types-for 'script'", "trusted-types 'none'",
 ))  # fmt: skip
-"""Nothing runs, loads or is asked but from here, and no text can become markup or a script."""
+"""Content security policy: scripts, styles and requests from this origin only, and no inline markup or scripts."""
 HEADERS: Final = (
     (b"content-security-policy", POLICY.encode()),
     (b"referrer-policy", b"no-referrer"),
@@ -44,12 +44,12 @@ HEADERS: Final = (
 )
 LINK_SECONDS: Final = 600.0
 LINKS: Final = 1000
-"""Links that nobody has used yet; more push the oldest out."""
+"""Unused links kept; the oldest is dropped for a new one."""
 CODE: Final = re.compile(rb"[A-Za-z0-9_-]{43}")
 
 
 class File(NamedTuple):
-    """A file as it is sent."""
+    """A static file with its headers."""
 
     content: bytes
     type: bytes
@@ -57,7 +57,7 @@ class File(NamedTuple):
 
 
 def files(folder: Traversable | None = None, below: str = "") -> dict[str, File]:
-    """The files of the page by the path that a browser asks for; `/` is the page itself."""
+    """Load the static files by request path; `/` is the page itself."""
     found: dict[str, File] = {}
     for one in (resources.files("ramet.apps.ui") / "static" if folder is None else folder).iterdir():
         name = f"{below}/{one.name}"
@@ -72,7 +72,7 @@ def files(folder: Traversable | None = None, below: str = "") -> dict[str, File]
 
 
 class Links:
-    """Codes that stand for a token until they are used or too old."""
+    """One-time codes for tokens, valid until used or expired."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -86,7 +86,7 @@ class Links:
         return code
 
     def redeem(self, code: bytes) -> str | None:
-        """The token, for the first who asks. Looked up by digest: the time it takes tells nothing about a code."""
+        """Return the token of a code once. The lookup is by digest, so that timing reveals nothing."""
         token, until = self._made.pop(_digest(code), ("", 0.0))
         return token if token and self._clock() <= until else None
 
@@ -96,7 +96,7 @@ def _digest(code: bytes) -> bytes:
 
 
 class Pages:
-    """The page of a server whose tokens are these. `mounts={UI: Pages(...)}` of `serve` puts it there."""
+    """The web page as an ASGI application, for `serve(mounts={UI: Pages(...)})`."""
 
     def __init__(self, token: str, others: Iterable[str] = (), links: Links | None = None) -> None:
         self._tokens = [one.encode() for one in (token, *others) if one]
@@ -105,7 +105,7 @@ class Pages:
         self._files: Mapping[str, File] = files()
 
     def link(self, origin: str, place: str = "") -> str:
-        """A URL that opens the page once, at a place of it (`ws/NAME`)."""
+        """Return a one-time URL of the page at a place such as `ws/NAME`."""
         return f"{origin.rstrip('/')}{UI}/#/{place}?link={self.links.make(self._first)}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -142,18 +142,18 @@ class Pages:
         if method not in allowed:
             known = ", ".join(allowed)
             raise Refusal(
-                "invalid_argument", f"{method} cannot be done here", f"use {known}", status=405,
+                "invalid_argument", f"method {method} is not allowed here", f"use {known}", status=405,
                 headers={"allow": known},
             )  # fmt: skip
 
     def _bearer(self, call: Call) -> str:
-        """The token of the request: a link lets in as whoever asked for it, and as nobody else."""
+        """Return the request's token: a link signs in as the principal that requested it."""
         kind, _, given = (call.header(b"authorization") or "").partition(" ")
         token = given.strip().encode("latin-1")
         right = [hmac.compare_digest(token, one) for one in self._tokens]
         if kind.lower() != "bearer" or not any(right):
             raise Refusal(
-                "unauthenticated", "a token is needed", "send Authorization: Bearer TOKEN",
+                "unauthenticated", "missing token", "send Authorization: Bearer TOKEN",
                 headers={"www-authenticate": "Bearer"},
             )  # fmt: skip
         return token.decode("latin-1")
@@ -163,7 +163,7 @@ class Pages:
         token = self.links.redeem(code) if CODE.fullmatch(code) else None
         if token is None:
             raise Refusal(
-                "unauthenticated", "this link was used already, or is too old", "run `ramet ui` for a new one, or "
-                "give the token of the server",
+                "unauthenticated", "this link was used or has expired", "run `ramet ui` for a new one, or "
+                "enter the token of the server",
             )  # fmt: skip
         return answer({"token": token})

@@ -117,7 +117,7 @@ class SandboxOptions:
 def namespace_address(store: str, namespace: str) -> str:
     """Return the store address of a namespace: `default` is the store itself, others are stores below it."""
     if not namespace or "/" in namespace or namespace in (".", ".."):
-        raise RametError("invalid_argument", f"{namespace!r} cannot name a namespace", "use letters and digits")
+        raise RametError("invalid_argument", f"invalid namespace {namespace!r}", "use letters and digits")
     return store if namespace == "default" else f"{store.rstrip('/')}/namespaces/{namespace}"
 
 
@@ -144,7 +144,7 @@ class AgentRun:
         if isinstance(store, str):
             store = Store(place, **options)
         elif options:
-            raise TypeError(f"a Store that is made already takes no {', '.join(options)}")
+            raise TypeError(f"cannot pass {', '.join(options)} with an open Store")
         self.store = store
         self.checkpointer = checkpointer
 
@@ -225,7 +225,7 @@ class Sandbox:
         if self.phase == "Ready":
             return self
         if self.phase == "Terminated":
-            raise RametError("closed", f"{self.name} has ended", "make another sandbox")
+            raise RametError("closed", f"{self.name} has ended", "create another sandbox")
         self._thread = LoopThread(self.name)
         try:
             self._thread.run(self.hydrate())
@@ -317,7 +317,7 @@ class Sandbox:
     def _do(self, work: Any) -> Any:
         if self._thread is None or self.phase != "Ready":
             work.close()
-            raise RametError("closed", f"{self.name} is not running", "start it, or make another sandbox")
+            raise RametError("closed", f"{self.name} is not running", "start it, or create another sandbox")
         try:
             return self._thread.run(work)
         finally:
@@ -431,7 +431,7 @@ class Sandbox:
 
 
 class Files:
-    """The files of a sandbox; relative paths begin at `/workspace`."""
+    """The files of a sandbox; relative paths start at `/workspace`."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox

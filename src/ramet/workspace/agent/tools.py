@@ -93,11 +93,11 @@ class Tool:
         """Check arguments against the schema."""
         for name in self.required:
             if name not in given:
-                raise RametError("invalid_argument", f"{self.name} needs {name!r}", "give it")
+                raise RametError("invalid_argument", f"{self.name} needs {name!r}", "pass it")
         for name, value in given.items():
             kind = self.properties.get(name, {}).get("type")
             if kind is None:
-                raise RametError("invalid_argument", f"{self.name} does not know {name!r}", "leave it out")
+                raise RametError("invalid_argument", f"{self.name} has no parameter {name!r}", "omit it")
             if not isinstance(value, _KINDS[kind]) or isinstance(value, bool) is not (kind == "boolean"):
                 raise RametError("invalid_argument", f"{name!r} must be of type {kind}", "see the schema")
 
@@ -151,8 +151,8 @@ async def _edit(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) ->
     data = await ops.read_bytes(box.fs, path)
     found = data.count(old) if old else 0
     if not found or (found > 1 and not given.get("all", False)):
-        why = "is not in" if not found else f"is {found} times in"
-        raise RametError("invalid_argument", f"the text {why} {path}", "give text that is there exactly once, or all")
+        why = "is not in" if not found else f"occurs {found} times in"
+        raise RametError("invalid_argument", f"the text {why} {path}", "pass text that occurs exactly once, or set all")
     await box.fs.write(path, data.replace(old, new), if_version=stat.version)
     return {"path": str(path), "replaced": found}
 
@@ -230,24 +230,24 @@ def _text(description: str) -> dict[str, str]:
     return {"type": "string", "description": description}
 
 
-_PATH = _text("A path; relative ones begin at the session's directory.")
+_PATH = _text("A path; relative paths start at the session's working directory.")
 _REVISION = _text("`head`, `head~2`, a tag, a revision's name, number or id.")
 
 TOOLS: Final[dict[str, Tool]] = {
     tool.name: tool
     for tool in (
-        Tool("bash", "Run a shell command in the workspace. Directory and variables last from call to call.",
+        Tool("bash", "Run a shell command in the workspace. The working directory and variables persist between calls.",
              {"command": _text("Shell text."), "cwd": _PATH,
-              "timeout": {"type": "number", "description": "Seconds; 600 if left out."}},
+              "timeout": {"type": "number", "description": "Seconds. Default: 600."}},
              ("command",), _bash, destructive=True),
         Tool("read", "Read lines of a text file.",
              {"path": _PATH, "offset": {"type": "integer", "description": "First line, from 1."},
               "limit": {"type": "integer", "description": "Number of lines."}}, ("path",), _read, read_only=True),
-        Tool("write", "Write a file; directories are made, an old content is replaced.",
+        Tool("write", "Write a file: create parent directories, replace existing content.",
              {"path": _PATH, "content": _text("The whole content.")}, ("path", "content"), _write, destructive=True,
              idempotent=True),
-        Tool("edit", "Replace text in a file; the text must be there exactly once unless `all` is given.",
-             {"path": _PATH, "old": _text("Text to replace."), "new": _text("Text to put there."),
+        Tool("edit", "Replace text in a file; it must occur exactly once unless `all` is set.",
+             {"path": _PATH, "old": _text("Text to replace."), "new": _text("Replacement."),
               "all": {"type": "boolean"}}, ("path", "old", "new"), _edit, destructive=True),
         Tool("ls", "List a directory.", {"path": _PATH}, (), _ls, read_only=True),
         Tool("glob", "Find files by a pattern such as `**/*.py`.", {"pattern": _text("The pattern."), "path": _PATH},
@@ -259,10 +259,10 @@ TOOLS: Final[dict[str, Tool]] = {
              read_only=True),
         Tool("ws_diff", "Show which paths changed from an older to a newer revision; with one, which paths it changed.",
              {"older": _REVISION, "newer": _REVISION}, (), _diff, read_only=True),
-        Tool("ws_commit", "Make a revision of everything.", {"message": _text("What was done.")}, (), _commit),
-        Tool("ws_fork", "Begin a new workspace with a revision of this one, or with what is here now.",
+        Tool("ws_commit", "Commit everything as a revision.", {"message": _text("What was done.")}, (), _commit),
+        Tool("ws_fork", "Create a workspace from a revision of this one, or from its current state.",
              {"name": _text("Name of the new workspace."), "revision": _REVISION}, ("name",), _fork),
-        Tool("ws_revert", "Give a file the content that it had in a past revision.",
+        Tool("ws_revert", "Restore a file from a past revision.",
              {"revision": _REVISION, "path": _PATH}, ("revision", "path"), _revert, destructive=True, idempotent=True),
     )
 }  # fmt: skip
@@ -309,7 +309,7 @@ async def call_tool(
     except RametError as error:
         return ToolResult({"error": error.as_dict()}, failed=True)
     except LimitExceeded as error:
-        refusal = RametError("limit_exceeded", str(error), "ask for less at a time")
+        refusal = RametError("limit_exceeded", str(error), "request less at a time")
         return ToolResult({"error": refusal.as_dict()}, failed=True)
     except OSError as error:
         code, remedy = _REFUSALS.get(error.errno or 0, ("invalid_argument", "see the message"))
@@ -318,16 +318,16 @@ async def call_tool(
 
 
 _REFUSALS: Final = {
-    errno.ENOENT: ("not_found", "`ls` and `glob` tell what there is"),
-    errno.ENOTDIR: ("not_found", "`ls` and `glob` tell what there is"),
-    errno.EISDIR: ("invalid_argument", "it is a directory: list it with `ls`"),
-    errno.EEXIST: ("already_exists", "take another name"),
-    errno.EACCES: ("permission_denied", "it is not allowed here; do without it"),
-    errno.EPERM: ("permission_denied", "it is not allowed here; do without it"),
-    errno.EROFS: ("permission_denied", "it can only be read; write elsewhere"),
-    errno.ENOTSUP: ("unsupported", "what is mounted there cannot do it"),
-    errno.ENOSPC: ("limit_exceeded", "remove what is not needed"),
-    errno.EDQUOT: ("limit_exceeded", "remove what is not needed"),
-    errno.EIO: ("unavailable", "what is mounted there cannot be reached; try again later"),
+    errno.ENOENT: ("not_found", "use `ls` or `glob` to find it"),
+    errno.ENOTDIR: ("not_found", "use `ls` or `glob` to find it"),
+    errno.EISDIR: ("invalid_argument", "list a directory with `ls`"),
+    errno.EEXIST: ("already_exists", "use another name"),
+    errno.EACCES: ("permission_denied", "continue without it"),
+    errno.EPERM: ("permission_denied", "continue without it"),
+    errno.EROFS: ("permission_denied", "write elsewhere: this mount is read-only"),
+    errno.ENOTSUP: ("unsupported", "use another way: this mount does not support it"),
+    errno.ENOSPC: ("limit_exceeded", "remove files that you do not need"),
+    errno.EDQUOT: ("limit_exceeded", "remove files that you do not need"),
+    errno.EIO: ("unavailable", "try again later: the mount does not respond"),
 }
 """Error code and remedy of a failed file operation, by errno."""

@@ -29,7 +29,7 @@ def bind(
         Argument(help="Program to run in it, after `--`. Default: your shell."),
     ] = None,
     store: Where = HOME,
-    prefix: Annotated[str | None, Option(help="Mount to bind; required if there are several mounts with files.")] = None,
+    prefix: Annotated[str | None, Option(help="Mount to bind; required if several mounts have files.")] = None,
     keep: Annotated[bool, Option("--keep", help="Keep the directory's content and commit it.")] = False,
     message: Message = "",
     quiet: Quiet = False,

@@ -67,10 +67,10 @@ async def run(api: Api, call: Call) -> Reply:
 
 
 async def _followed(api: Api, call: Call) -> Reply:
-    """What the command reads comes after the request, however long it is: it waits in a file until all is there.
+    """Run a command whose stdin follows the request; the stdin is spooled to a file first.
 
-    Most clients read nothing before they have sent everything, so a command that began at once could wait for ever for
-    somebody to take its output.
+    Most HTTP clients read no response before they have sent the whole body, so a command that started at once could
+    block forever on its output.
     """
     store = api.workspaces.store
     with contextlib.ExitStack() as stack:
@@ -82,7 +82,7 @@ async def _followed(api: Api, call: Call) -> Reply:
             raise _twice()
         if asked.detach:
             raise Refusal(
-                "unsupported", "a detached command cannot read what follows", "write it to a file, and read that"
+                "unsupported", "a detached command cannot stream stdin", "write the input to a file, and read that"
             )
         reply = await _asked(api, call, asked, _read(file))
         if reply.blocks is not None:
@@ -91,7 +91,7 @@ async def _followed(api: Api, call: Call) -> Reply:
 
 
 async def _spooled(api: Api, call: Call, file: IO[bytes]) -> bytes:
-    """The first line of a body; what follows it is in the file."""
+    """Return the first line of a body; write the rest to the file."""
     bounds = api.settings.bounds
     head, whole = b"", False
     async for block in call.blocks(bounds.upload_bytes):
@@ -111,7 +111,7 @@ async def _read(file: IO[bytes]) -> AsyncIterator[bytes]:
 
 
 async def _with(blocks: AsyncIterator[bytes], stack: contextlib.ExitStack) -> AsyncIterator[bytes]:
-    """Blocks of something that reads a file which is closed behind them."""
+    """Yield blocks, then close what `stack` holds."""
     with stack:
         async with contextlib.aclosing(blocks):  # type: ignore[type-var]
             async for block in blocks:
@@ -141,11 +141,9 @@ async def _asked(api: Api, call: Call, asked: models.Exec, stdin: Stdin) -> Repl
 
 
 async def _past(api: Api, call: Call, asked: models.Exec, revision: str, stdin: Stdin) -> Reply:
-    """A command on a revision: it has a workspace of its own while it runs."""
+    """Run a command on a revision, in a private workspace."""
     if asked.detach:
-        raise Refusal(
-            "unsupported", "a command on a revision cannot be detached", "fork the revision, and run it there"
-        )
+        raise Refusal("unsupported", "cannot detach a command on a revision", "fork the revision, and run it there")
     async with contextlib.AsyncExitStack() as stack:
         hosted = await stack.enter_async_context(api.workspaces.past(call.parts[0], revision))
         execution = _execution(hosted, asked, stdin, buffered=not asked.stream)
@@ -156,7 +154,7 @@ async def _past(api: Api, call: Call, asked: models.Exec, revision: str, stdin: 
 
 
 async def _until(blocks: AsyncGenerator[bytes, None], stack: contextlib.AsyncExitStack) -> AsyncIterator[bytes]:
-    """Blocks of something that is closed behind them."""
+    """Yield blocks, then close what the asynchronous `stack` holds."""
     async with stack, contextlib.aclosing(blocks):
         async for block in blocks:
             yield block
@@ -174,7 +172,7 @@ def _stdin(asked: models.Exec) -> bytes | None:
 
 
 def _twice() -> Refusal:
-    return Refusal("invalid_argument", "stdin is given twice", "give stdin, stdin_base64, or let it follow")
+    return Refusal("invalid_argument", "stdin is given twice", "send one of stdin, stdin_base64 and a following body")
 
 
 def _execution(hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin, *, buffered: bool = True) -> Execution:
@@ -182,7 +180,7 @@ def _execution(hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin, *, buffe
     if not buffered:
         limits = limits.with_(output_bytes=Limits().output_bytes)
     if "\0" in asked.command:
-        raise Refusal("invalid_argument", "a command cannot hold a NUL character", "leave it out")
+        raise Refusal("invalid_argument", "a command cannot contain a NUL character", "remove it")
     return hosted.ws.execute(
         asked.command, asked.session, stdin, asked.provision, asked.agent, cwd=asked.cwd, env=asked.env, limits=limits,
         timeout=None if asked.timeout_ms is None else asked.timeout_ms / 1000, meta=asked.meta,
@@ -246,7 +244,7 @@ def _detached(api: Api, hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin)
         for old in [job for job in hosted.jobs.values() if job.ended_at is not None][: bound // 4 + 1]:
             del hosted.jobs[old.id]
         if len(hosted.jobs) >= bound:
-            raise RametError("limit_exceeded", f"{bound} jobs are running", "wait for one, or kill one")
+            raise RametError("limit_exceeded", f"{bound} jobs are running", "wait for one, or stop one")
     execution = _execution(hosted, asked, stdin)
     job = RunningJob(secrets.token_hex(8), asked.command, asked.session, time.time())
     hosted.enter()
@@ -260,7 +258,7 @@ async def _job(api: Api, hosted: OpenWorkspace, asked: models.Exec, execution: E
         job.result = exec_result(await _finished(api, hosted, asked, execution), asked.encoding == "base64")
     except asyncio.CancelledError:
         job.killed = True
-    except Exception as error:  # nobody awaits a job: whatever happened is its outcome
+    except Exception as error:  # no task awaits a job: any error is its outcome
         job.problem = problem_of(error) or internal()
     finally:
         job.ended_at = time.time()
@@ -297,6 +295,6 @@ async def kill_job(api: Api, call: Call) -> Reply:
         found = _job_of(hosted, call.parts[1])
         found.task.cancel()
         await asyncio.wait({found.task})
-        if found.ended_at is None:  # killed before it could begin
+        if found.ended_at is None:  # killed before it started
             found.killed, found.ended_at = True, time.time()
         return answer(found.info())

@@ -1,6 +1,6 @@
 """Files over HTTP: ranges, ETags, preconditions, streaming. All access goes through a session.
 
-Paths are query parameters: a URL path would be normalized by proxies and clients, and `..` must mean what it means.
+Paths are query parameters, because proxies and clients normalize `..` in URL paths.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ async def read(api: Api, call: Call) -> Reply:
 
 
 def _range(call: Call, size: int | None, tag: str | None) -> tuple[int, int, int]:
-    """The bytes to send and the status; a Range that is no single range is ignored, as it may be."""
+    """Return the range to send and the status; a Range with several ranges is ignored, as HTTP allows."""
     if size is None:
         return 0, 0, 200
     text = call.header(b"range")
@@ -101,7 +101,7 @@ def _range(call: Call, size: int | None, tag: str | None) -> tuple[int, int, int
             return 0, size, 200
     if start >= stop:
         raise Refusal(
-            "invalid_argument", f"the range lies beyond the {size} bytes of the file", "ask for less", status=416,
+            "invalid_argument", f"range beyond the file's {size} bytes", "request a smaller range", status=416,
             headers={"content-range": f"bytes */{size}"},
         )  # fmt: skip
     return start, stop, 206
@@ -110,7 +110,7 @@ def _range(call: Call, size: int | None, tag: str | None) -> tuple[int, int, int
 async def _blocks(
     hosted: OpenWorkspace, fs: SessionFS, path: Path, stat: Stat, start: int, stop: int
 ) -> AsyncIterator[bytes]:
-    """Exactly the bytes that were promised; a file that became shorter meanwhile breaks the connection."""
+    """Stream exactly Content-Length bytes; a file that shrinks meanwhile aborts the connection."""
     left = stop - start
     try:
         async for block in fs.read(path, start, stop if stat.size is not None else None):
@@ -119,7 +119,7 @@ async def _blocks(
             for at in range(0, len(piece), PIECE):
                 yield piece[at : at + PIECE]
         if stat.size is not None and left > 0:
-            raise ConnectionAbortedError("the file became shorter while it was sent")
+            raise ConnectionAbortedError("the file shrank while it was sent")
     finally:
         hosted.leave()
 
@@ -136,7 +136,7 @@ async def _read_revision(api: Api, call: Call, asked: models.ReadQuery) -> Reply
         return LazyBlocks(node.chunks, node.size, repository.packs), digest
 
     content, digest = await api.workspaces.blocking(found)
-    tag = f'"{digest}"'  # the names of its chunks: equal ones promise equal bytes
+    tag = f'"{digest}"'  # digest of its chunk ids: equal digests mean equal bytes
     headers = [BYTES, (b"accept-ranges", b"bytes"), (b"etag", tag.encode())]
     if _matches(call.header(b"if-none-match"), tag):
         return Reply(status=304, headers=headers)
@@ -150,13 +150,13 @@ async def _read_revision(api: Api, call: Call, asked: models.ReadQuery) -> Reply
 
 
 async def blocks_of(api: Api, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Blocks of the store, fetched beside the event loop."""
+    """Stream blocks of the store, fetched in a thread."""
     while (piece := await api.workspaces.blocking(next, pieces, None)) is not None:
         yield piece
 
 
 def _matches(header: str | None, tag: str | None) -> bool:
-    """Whether a list of ETags has this one; `*` is any version of something that is there."""
+    """Return whether a list of ETags contains this one; `*` matches any existing version."""
     if header is None or tag is None:
         return header is not None and header.strip() == "*"
     given = [part.strip().removeprefix("W/") for part in header.split(",")]
@@ -172,7 +172,7 @@ async def stat(api: Api, call: Call) -> Reply:
 
 
 def _told(hosted: OpenWorkspace, path: Path, stat: Stat, revision: str | None) -> models.FileStat:
-    """What is known about a path; versions that only this request could use are not told."""
+    """Serialize attributes; on a revision, omit versions that are valid for this request only."""
     found = file_stat(str(path), stat, hosted.nonce)
     return found if revision is None else replace(found, etag=None)
 
@@ -196,7 +196,7 @@ async def write(api: Api, call: Call) -> Reply:
         how = How.APPEND if asked.append else How.REPLACE
         if call.header(b"if-none-match") is not None:
             if call.header(b"if-none-match") != "*" or asked.append:
-                raise Refusal("invalid_argument", "If-None-Match can only be * here", "leave append out")
+                raise Refusal("invalid_argument", "If-None-Match must be * and excludes append", "omit append")
             how = How.CREATE
         version = await _precondition(call, hosted, fs, path)
         if asked.parents:
@@ -206,7 +206,7 @@ async def write(api: Api, call: Call) -> Reply:
             await fs.write(path, blocks, how, if_version=version)
         except FileExistsError:
             if how is How.CREATE:
-                raise Refusal("precondition_failed", f"{path} exists already", "leave If-None-Match out") from None
+                raise Refusal("precondition_failed", f"{path} exists", "omit If-None-Match") from None
             raise
         finally:
             await blocks.aclose()  # type: ignore[attr-defined]
@@ -217,7 +217,7 @@ async def write(api: Api, call: Call) -> Reply:
 
 
 async def _precondition(call: Call, hosted: OpenWorkspace, fs: SessionFS, path: Path) -> str | None:
-    """The version that a change needs to find, by If-Match; the write itself checks it again."""
+    """Return the version that If-Match requires; the write checks it again."""
     wanted = call.header(b"if-match")
     if wanted is None:
         return None

@@ -102,7 +102,7 @@ async def create_session(api: Api, call: Call) -> Reply:
     async with api.using(call) as hosted:
         bound = api.settings.bounds.sessions
         if len(hosted.ws.list_sessions()) >= bound:
-            raise RametError("limit_exceeded", f"the workspace has {bound} sessions", "close one")
+            raise RametError("limit_exceeded", f"the workspace already has {bound} sessions", "close one")
         _check_env(asked.env)
         if asked.cwd is not None and not (await hosted.ws.fs.stat(parse(asked.cwd), follow=True)).is_dir:
             raise NotADirectoryError(20, "Not a directory", asked.cwd)
@@ -179,7 +179,9 @@ async def commit(api: Api, call: Call) -> Reply:
     async with api.using(call) as hosted:
         if hosted.committer is None:
             raise RametError(
-                "unsupported", "it has no revisions of its own", "make a stored workspace, or terminate the sandbox"
+                "unsupported",
+                "cannot commit: not a stored workspace",
+                "create a stored workspace, or terminate the sandbox",
             )
         done = await hosted.committer.commit(asked.message, author=asked.author, trace_id=asked.trace_id)
         return answer(revision_info(done))
@@ -191,7 +193,7 @@ async def fork(api: Api, call: Call) -> Reply:
     hosted = workspaces.find(name)
     if hosted is not None and hosted.kind == "memory":
         if asked.revision is not None:
-            raise RametError("unsupported", "a workspace in memory has no revisions", "leave the revision out")
+            raise RametError("unsupported", "a memory workspace has no revisions", "omit the revision")
         twin = await workspaces.blocking(hosted.ws.copy)
         made = await workspaces.add_memory(asked.name, twin)
         return answer(workspace_info(asked.name, made, None), 201)
@@ -199,7 +201,7 @@ async def fork(api: Api, call: Call) -> Reply:
         raise RametError("workspace_exists", f"workspace {asked.name!r} exists already", "take another name")
     if asked.revision is None and hosted is not None and hosted.committer is not None:
         async with api.using(call):
-            await hosted.committer.commit()  # what the caller sees now is what it forks
+            await hosted.committer.commit()  # the fork has the caller's current state
     handle = api.handle(call)
     done = await workspaces.blocking(lambda: handle().fork(asked.revision, asked.name))
     await api.access.forked(call, asked.name)
@@ -259,13 +261,13 @@ async def untag(api: Api, call: Call) -> Reply:
 
 
 async def download(api: Api, call: Call) -> Reply:
-    """A tar as it is written: a thread writes into a pipe, the answer is what comes out."""
+    """Stream a tar: a thread writes it into a pipe, the response reads the pipe."""
     asked = call.query(models.SnapshotQuery)
     name = call.parts[0]
     hosted = api.workspaces.find(name)
     if hosted is not None and hosted.kind == "memory":
         if asked.kind != "snapshot" or asked.revision is not None:
-            raise RametError("unsupported", "a workspace in memory gives its snapshot only", "leave the rest out")
+            raise RametError("unsupported", "a memory workspace supports snapshots only", "omit the other parameters")
         ws: Workspace = hosted.ws
         return Reply(headers=[TAR], blocks=_piped(api, lambda sink: ws.snapshot(sink, asked.compress)))
     if asked.revision is None and hosted is not None and hosted.committer is not None:
@@ -291,7 +293,7 @@ async def _piped(api: Api, write: object) -> AsyncIterator[bytes]:
     try:
         while piece := await asyncio.to_thread(os.read, source, PIECE):
             yield piece
-        await writing  # an error of the writer breaks the connection: half a tar is never a whole answer
+        await writing  # an error aborts the connection, so that a partial tar never looks complete
     finally:
         os.close(source)
         await asyncio.gather(writing, return_exceptions=True)
@@ -307,7 +309,7 @@ async def upload(api: Api, call: Call) -> Reply:
         file.seek(0)
         hosted = workspaces.find(name)
         if hosted is not None and hosted.kind == "memory":
-            raise RametError("unsupported", "a workspace in memory cannot be replaced", "upload under another name")
+            raise RametError("unsupported", "cannot replace a memory workspace", "upload under another name")
         async with workspaces.alone(name):
             done = await workspaces.blocking(
                 workspaces.need_store().import_archive, name, file, prefix=asked.prefix, kind=asked.kind,
@@ -326,7 +328,9 @@ async def events(api: Api, call: Call) -> Reply:
     since = asked.since
     if since is None and last is not None:
         if not last.isascii() or not last.isdigit() or len(last) > 18:
-            raise RametError("invalid_argument", "Last-Event-ID is not a number", "send the id of the last event")
+            raise RametError(
+                "invalid_argument", "Last-Event-ID is not a number", "send the id of the last event you received"
+            )
         since = int(last)
     await api.access.may_follow(call, asked.workspace)
     return Reply(headers=[SSE, NO_STORE], blocks=api.events.stream(since, asked.workspace))

@@ -1,6 +1,6 @@
 """Inspect workspaces over HTTP: mounts, commands, jobs, bisect, git export.
 
-A workspace that is open is told as it is now; one that is not is read from its revision, and not opened for it.
+An open workspace shows its live state; a closed one is read from its head, without opening it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _live(mount: Mount) -> models.MountInfo:
 
 
 async def mount(api: Api, call: Call) -> Reply:
-    """An empty mount whose content is in the store. What lives elsewhere is mounted by who runs the server."""
+    """Add an empty mount with content in the store. Other mounts are set when the server starts."""
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.MakeMount)
     async with api.using(call) as hosted:
         hosted.ws.mount(asked.prefix, RAMResource(), asked.mode)
@@ -69,7 +69,7 @@ async def umount(api: Api, call: Call) -> Reply:
         return answer(models.Done())
 
 
-# -------------------------------------------------------------------------------------------------- what happened
+# -------------------------------------------------------------------------------------------------- commands and jobs
 
 
 async def history(api: Api, call: Call) -> Reply:
@@ -94,7 +94,7 @@ async def ended_jobs(api: Api, call: Call) -> Reply:
 async def bisect(api: Api, call: Call) -> Reply:
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.Bisect)
     if "\0" in asked.command:
-        raise RametError("invalid_argument", "a command cannot hold a NUL character", "leave it out")
+        raise RametError("invalid_argument", "a command cannot contain a NUL character", "remove it")
     handle = api.handle(call)
     seconds = None if asked.timeout_ms is None else asked.timeout_ms / 1000
     work = in_a_loop(
@@ -112,7 +112,7 @@ def _bisected(found: BisectResult) -> care.Bisected:
 
 
 async def git(api: Api, call: Call) -> Reply:
-    """The whole history as `git fast-import` reads it; before its end a comment says what was written and left out."""
+    """Export the history for `git fast-import`; a comment before the end reports what was written and omitted."""
     name, repository = call.parts[0], api.workspaces.need_store().repository
     handle, hosted = api.handle(call), api.workspaces.find(name)
     if hosted is not None and hosted.committer is not None:
@@ -134,7 +134,7 @@ def _reported(pieces: Iterator[bytes], done: GitExport) -> Iterator[bytes]:
 async def feed(api: Api, call: Call) -> Reply:
     asked = call.query(care.FeedQuery)
     await api.access.may_follow(call, None)
-    Cursor.decode(asked.since)  # one that is none is refused before the answer begins
+    Cursor.decode(asked.since)  # refuse a bad cursor before the response starts
     events = api.workspaces.need_store().events(asked.since, follow=asked.follow)
     return Reply(headers=[NDJSON, NO_STORE], blocks=_told(api, events))
 
@@ -148,7 +148,7 @@ async def _told(api: Api, events: Any) -> AsyncIterator[bytes]:
 
 
 async def _next(api: Api, events: Any) -> Event | None:
-    """The next event; None at the end, which the end of the server is as well."""
+    """Return the next event; None at the end, or when the server stops."""
     coming = asyncio.ensure_future(anext(events, None))
     stopping = asyncio.ensure_future(api.workspaces.stopping.wait())
     try:

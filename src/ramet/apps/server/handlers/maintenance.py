@@ -1,6 +1,6 @@
 """Store maintenance over HTTP: gc, verify, retention, grants, keys, pushes.
 
-What concerns the whole store is for the administrator; what concerns a workspace is for who may write it.
+Operations on the whole store need the administrator; operations on a workspace need write access to it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ramet.apps.server.api import Api
 
 THE_STORE = ""
-"""The name of no workspace: events that concern the store have it."""
+"""Workspace name in events of the whole store; no workspace has it."""
 
 
 async def gc(api: Api, call: Call) -> Reply:
@@ -79,7 +79,7 @@ async def set_store_retention(api: Api, call: Call) -> Reply:
 
 
 async def _said(api: Api, call: Call, name: str | None) -> Reply:
-    """What is said replaces what was said before, but for a hold."""
+    """Replace the policy, but keep a hold."""
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.Keeping)
     store = api.workspaces.need_store()
     policy = Retention(asked.keep_last, asked.keep_within, asked.min_age, "", asked.auto, asked.grace)
@@ -99,7 +99,7 @@ async def lift(api: Api, call: Call) -> Reply:
     store, name = api.workspaces.need_store(), call.parts[0]
 
     def act() -> None:
-        store.said(name)  # a workspace that is not there has no hold to lift
+        store.said(name)  # fails if the workspace does not exist
         store.lift(name)
 
     await api.workspaces.blocking(act)
@@ -136,7 +136,7 @@ async def unpin(api: Api, call: Call) -> Reply:
     store, token = api.workspaces.need_store(), call.parts[0]
     found = await api.workspaces.blocking(lambda: [pin for pin in store.repository.pins.all() if pin.token == token])
     if not found:
-        raise RametError("not_found", f"no pin {token!r}", "list them")
+        raise RametError("not_found", f"no pin {token!r}", "list the pins")
     if not api.access.is_administrator(call):
         await api.access.need(call, found[0].workspace, "readwrite")
     await api.workspaces.blocking(store.unpin, token)
@@ -166,7 +166,7 @@ async def revoke(api: Api, call: Call) -> Reply:
 
 
 async def _granted(api: Api, call: Call) -> Reply:
-    """The grants as they are now, also for who has just lost theirs."""
+    """Return the current grants, even to a caller that just lost its own."""
     repository = api.workspaces.need_store().repository
     return answer(care.GrantList(dict(await api.workspaces.blocking(repository.grants.of, call.parts[0]))))
 
@@ -190,9 +190,9 @@ async def shred(api: Api, call: Call) -> Reply:
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.Shred)
     name, workspaces = call.parts[0], api.workspaces
     if asked.confirm != name:
-        raise Refusal("invalid_argument", f"shredding {name!r} cannot be undone", "say its name in `confirm`")
+        raise Refusal("invalid_argument", f"shredding {name!r} cannot be undone", "send its name in `confirm`")
     found = workspaces.need_store().keys
-    await workspaces.blocking(lambda: found.wrapped_by)  # a store without keys says so before anything is closed
+    await workspaces.blocking(lambda: found.wrapped_by)  # fails in a store without keys, before anything is closed
     async with workspaces.alone(name):
         done = await workspaces.blocking(found.shred, name)
     api.events.add("shredded", name, destroyed=done.destroyed)
@@ -203,13 +203,13 @@ async def shred(api: Api, call: Call) -> Reply:
 
 
 def allowed_remote(api: Api, remote: str) -> None:
-    """A server reaches what its owner said, and neither its own files nor whatever else it can reach."""
+    """Refuse remotes that the server's --push-to does not allow, such as local paths."""
     told = api.settings.push_to
     if ".." not in remote and any(f"{remote}/".startswith(f"{place.rstrip('/')}/") for place in told):
         return
-    where = f"it pushes to {', '.join(told)}" if told else "it pushes nowhere"
+    where = f"it pushes to {', '.join(told)}" if told else "pushing is off"
     raise Refusal(
-        "permission_denied", f"this server does not push there: {where}", "start it with --push-to, or push yourself"
+        "permission_denied", f"cannot push there from this server: {where}", "start it with --push-to, or push yourself"
     )
 
 

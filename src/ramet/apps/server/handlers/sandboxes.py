@@ -1,7 +1,7 @@
 """Sandboxes over HTTP: bound to a workspace, addressed like one, ended with one revision.
 
-Nothing that happens inside is committed before the end, whichever way it comes: `terminate`, lifetime, idleness, or the
-end of the server. Until then the workspace is the sandbox's alone.
+A sandbox commits once, at its end: by `terminate`, lifetime, idle time, or server shutdown. Until then it holds the
+workspace exclusively.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _info(found: OpenSandbox) -> models.SandboxInfo:
 def _named(api: Api, name: str) -> OpenSandbox:
     found = api.workspaces.sandboxes.get(name)
     if found is None:
-        raise RametError("not_found", f"no sandbox {name!r}", "make one, or list them")
+        raise RametError("not_found", f"no sandbox {name!r}", "create one, or list them")
     return found
 
 
