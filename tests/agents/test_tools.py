@@ -214,7 +214,7 @@ def test_long_memories_say_where_to_go_on() -> None:
         tool = RametAsyncMemoryTool(ws)
         answer = str(await tool.call({"command": "view", "path": "/memories/long"}))
         *_, last, notice = answer.split("\n")
-        assert notice.startswith("[cut here") and len(answer) < 100_000
+        assert notice.startswith("[truncated") and len(answer) < 100_000
         again = int(notice.rstrip("]").split()[-1])
         assert int(last.split()[0]) in (again, again - 1)
 

@@ -148,12 +148,12 @@ def test_carrying_in_and_out(remote: RemoteStore, tmp_path: Path) -> None:
             assert await ws.dispatch("read", "/f", 1, 3) == b"ne" and await ws.read("/f", 99) == b""
             assert (await ws.get_session()).cwd == "/d"
             assert (await ws.history(last=1))[0].command == "unmount /scratch"
-            with pytest.raises(RametError, match="cannot be sent"):
+            with pytest.raises(RametError, match="cannot send"):
                 await ws.mount("/disk", ramet.DiskResource(str(tmp_path)))
             with pytest.raises(RametError, match="cannot unmount"):
                 await ws.unmount("/none")
         async with remote.open("p", readonly=True) as ws:
-            with pytest.raises(RametError, match="cannot be changed"):
+            with pytest.raises(RametError, match="cannot change"):
                 await ws.write("/f", b"")
         events = [event async for event in remote.events()]
         assert [event.envelope for event in events] == [
@@ -164,7 +164,7 @@ def test_carrying_in_and_out(remote: RemoteStore, tmp_path: Path) -> None:
     asyncio.run(mounts())
     with tarfile.open(tmp_path / "whole.tar") as tar:
         assert tar.getnames()
-    with pytest.raises(RametError, match="a server decides"):
+    with pytest.raises(RametError, match="cannot set"):
         remote.open("p", commit="never")
 
 
@@ -201,5 +201,5 @@ def test_sandboxes_without_await(remote: RemoteStore) -> None:
 def test_a_server_that_is_not_there_is_a_clear_error() -> None:
     with pytest.raises(RametError, match="cannot reach"), ramet.connect("http://127.0.0.1:1") as store:
         store.ls()
-    with pytest.raises(RametError, match="is no server"):
+    with pytest.raises(RametError, match="is not a server"):
         ramet.connect("ftp://example.org")

@@ -239,7 +239,7 @@ def test_without_the_token_nothing_is_shown(page: Browser, server: tuple[str, st
     page.send("Page.navigate", url="about:blank")
     page.send("Page.navigate", url=f"{server[0]}/ui/#/ws/proj?link={'x' * 43}")
     told = page.sees("This page needs a token")
-    assert "used already" in told and "proj" not in told
+    assert "was used" in told and "proj" not in told
     page.fill("main input", server[1])
     page.click("Open")
     page.sees("proj-3")
