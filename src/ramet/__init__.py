@@ -34,16 +34,26 @@ if TYPE_CHECKING:
     from ramet.backends.remote.ssh import SSHResource as SSHResource
     from ramet.backends.services.github import GitHubConfig as GitHubConfig
     from ramet.backends.services.github import GitHubResource as GitHubResource
+    from ramet.core.errors import LimitExceeded as LimitExceeded
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
+    from ramet.core.stat import Stat as Stat
+    from ramet.store.model.revisions import Revision as Revision
     from ramet.store.refs.retention import Retention as Retention
+    from ramet.store.refs.tags import Tag as Tag
+    from ramet.store.verbs.blame import BlameLine as BlameLine
     from ramet.workspace.agent.sandbox import AgentRun as AgentRun
     from ramet.workspace.config import load_config as load_config
+    from ramet.workspace.history import ExecutionRecord as Record
     from ramet.workspace.mounts import MountMode as MountMode
+    from ramet.workspace.policy import Policy as Policy
+    from ramet.workspace.result import CommandFailed as CommandFailed
     from ramet.workspace.result import IOResult as IOResult
     from ramet.workspace.stored.commit_policy import CommitPolicy as CommitPolicy
     from ramet.workspace.stored.open_options import OpenOptions as OpenOptions
     from ramet.workspace.stored.store import Store as Store
+    from ramet.workspace.sync import SyncWorkspace as SyncWorkspace
+    from ramet.workspace.workspace import Settings as Settings
     from ramet.workspace.workspace import Workspace as Workspace
 
 __version__ = "0.1.0"
@@ -52,6 +62,8 @@ _PLACES = {
     "AgentRun": "ramet.workspace.agent.sandbox",
     "AzureConfig": "ramet.backends.objects.azure",
     "AzureResource": "ramet.backends.objects.azure",
+    "BlameLine": "ramet.store.verbs.blame",
+    "CommandFailed": "ramet.workspace.result",
     "CommitPolicy": "ramet.workspace.stored.commit_policy",
     "DiskResource": "ramet.backends.local.disk",
     "FsspecResource": "ramet.backends.remote.fsspec",
@@ -62,6 +74,7 @@ _PLACES = {
     "HTTPConfig": "ramet.backends.remote.http",
     "HTTPResource": "ramet.backends.remote.http",
     "IOResult": "ramet.workspace.result",
+    "LimitExceeded": "ramet.core.errors",
     "Limits": "ramet.core.limits",
     "MailConfig": "ramet.backends.remote.mail",
     "MailResource": "ramet.backends.remote.mail",
@@ -69,17 +82,24 @@ _PLACES = {
     "MongoResource": "ramet.backends.databases.mongo",
     "MountMode": "ramet.workspace.mounts",
     "OpenOptions": "ramet.workspace.stored.open_options",
+    "Policy": "ramet.workspace.policy",
     "PostgresConfig": "ramet.backends.databases.postgres",
     "PostgresResource": "ramet.backends.databases.postgres",
     "RAMResource": "ramet.backends.local.ram",
     "RametError": "ramet.core.errors",
+    "Record": "ramet.workspace.history:ExecutionRecord",
     "RedisResource": "ramet.backends.databases.redis",
     "Retention": "ramet.store.refs.retention",
+    "Revision": "ramet.store.model.revisions",
     "S3Config": "ramet.backends.objects.s3",
     "S3Resource": "ramet.backends.objects.s3",
     "SSHConfig": "ramet.backends.remote.ssh",
     "SSHResource": "ramet.backends.remote.ssh",
+    "Settings": "ramet.workspace.workspace",
+    "Stat": "ramet.core.stat",
     "Store": "ramet.workspace.stored.store",
+    "SyncWorkspace": "ramet.workspace.sync",
+    "Tag": "ramet.store.refs.tags",
     "Workspace": "ramet.workspace.workspace",
     "connect": "ramet.apps.client.connect",
     "load_config": "ramet.workspace.config",
@@ -89,6 +109,8 @@ __all__ = [
     "AgentRun",
     "AzureConfig",
     "AzureResource",
+    "BlameLine",
+    "CommandFailed",
     "CommitPolicy",
     "DiskResource",
     "FsspecResource",
@@ -99,6 +121,7 @@ __all__ = [
     "HTTPConfig",
     "HTTPResource",
     "IOResult",
+    "LimitExceeded",
     "Limits",
     "MailConfig",
     "MailResource",
@@ -106,17 +129,24 @@ __all__ = [
     "MongoResource",
     "MountMode",
     "OpenOptions",
+    "Policy",
     "PostgresConfig",
     "PostgresResource",
     "RAMResource",
     "RametError",
+    "Record",
     "RedisResource",
     "Retention",
+    "Revision",
     "S3Config",
     "S3Resource",
     "SSHConfig",
     "SSHResource",
+    "Settings",
+    "Stat",
     "Store",
+    "SyncWorkspace",
+    "Tag",
     "Workspace",
     "__version__",
     "connect",
@@ -128,7 +158,8 @@ def __getattr__(name: str) -> Any:
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module 'ramet' has no attribute {name!r}")
-    value = getattr(import_module(place), name)
+    module, _, other = place.partition(":")
+    value = getattr(import_module(module), other or name)
     globals()[name] = value
     return value
 

@@ -235,7 +235,7 @@ def test_sessions_work_in_a_workspace_that_is_given(where: str, tmp_path: Path) 
     """The document's own sample: `client = ...Client(workspace)`, a checkpoint, and a fresh session that takes it."""
 
     def made(name: str) -> Workspace:
-        resource: Any = RAMResource() if "memory" in where else DiskResource(tmp_path / name)
+        resource: Any = RAMResource() if "memory" in where else DiskResource(tmp_path / name, create=True)
         return Workspace({"/workspace" if "own" in where else "/": resource})
 
     async def test() -> None:

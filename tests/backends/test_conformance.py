@@ -88,18 +88,18 @@ async def _no_sleep(_: float) -> None:
 
 MAKERS: dict[str, Callable[[HostPath], Resource]] = {
     "ram": lambda tmp: RAMResource(),
-    "disk": lambda tmp: DiskResource(tmp / "root"),
-    "disk-fsync": lambda tmp: DiskResource(tmp / "root", fsync="full"),
+    "disk": lambda tmp: DiskResource(tmp / "root", create=True),
+    "disk-fsync": lambda tmp: DiskResource(tmp / "root", fsync="full", create=True),
     "slow": lambda tmp: Slow(RAMResource()),
     "overlay-ram": lambda tmp: Overlay(RAMResource()),
-    "overlay-disk": lambda tmp: Overlay(DiskResource(tmp / "root")),
+    "overlay-disk": lambda tmp: Overlay(DiskResource(tmp / "root"), create=True),
     "cache-ram": lambda tmp: Cache(RAMResource()),
     "cache-slow": lambda tmp: Cache(Slow(RAMResource())),
     "emulate": lambda tmp: Emulate(Plain(RAMResource())),
     "trace": lambda tmp: Trace(RAMResource(), lambda _: None),
     "limit-retry": lambda tmp: Limit(Retry(RAMResource(), sleep=_no_sleep)),
     "vfs": lambda tmp: VFS({ROOT: RAMResource()}),
-    "vfs-disk": lambda tmp: VFS({ROOT: DiskResource(tmp / "root")}),
+    "vfs-disk": lambda tmp: VFS({ROOT: DiskResource(tmp / "root", create=True)}),
     "vfs-in-vfs": lambda tmp: VFS({ROOT: VFS({ROOT: RAMResource()})}),
 }
 

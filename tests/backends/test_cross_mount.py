@@ -45,7 +45,7 @@ def _fresh(
             SSHConfig(host="127.0.0.1", port=ssh.port, username=ssh.username, known_hosts=ssh.known_hosts,
                       client_keys=(ssh.key,), root=str(folder(f"files-{name}")))
         )  # fmt: skip
-    return DiskResource(folder(name)) if kind == "disk" else RAMResource()
+    return DiskResource(folder(name), create=True) if kind == "disk" else RAMResource()
 
 
 FILL = r"""

@@ -343,7 +343,7 @@ def test_the_walk_without_openat2_is_as_tight(tmp_path: Any, monkeypatch: pytest
         (tmp_path / "root" / "d" / "f").write_text("inside")
         (tmp_path / "root" / "l").symlink_to("d")
         (tmp_path / "root" / "up").symlink_to("../out")
-        disk = DiskResource(tmp_path / "root")
+        disk = DiskResource(tmp_path / "root", create=True)
         assert await ops.read_bytes(disk, P("/d/f")) == b"inside"
         for path in ("/l/f", "/up"):
             with refused(errno.ELOOP):

@@ -71,7 +71,7 @@ def test_the_history_is_a_ring() -> None:
 
 def test_no_secret_is_seen_anywhere(tmp_path: object) -> None:
     async def act() -> None:
-        ws = Workspace({"/d": DiskResource(f"{tmp_path}/root")}, secrets={"API_TOKEN": SECRET})
+        ws = Workspace({"/d": DiskResource(f"{tmp_path}/root", create=True)}, secrets={"API_TOKEN": SECRET})
         assert (await ws.execute("echo $API_TOKEN")).text == f"{SECRET}\n", "the command itself may use it"
         await ws.execute(f"echo using {SECRET} >&2; x=$API_TOKEN; f() {{ echo {SECRET}; }}; alias a='{SECRET}'")
         await ws.execute("echo http://me:hunter22@host/x")

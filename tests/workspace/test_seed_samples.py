@@ -74,7 +74,7 @@ def test_three_methods(tmp_path: Path) -> None:
 def test_layout_of_the_tar(tmp_path: Path) -> None:
     (tmp_path / "root" / "data").mkdir(parents=True)
     (tmp_path / "root" / "data" / "a.txt").write_text("A")
-    ws = Workspace({"/": RAMResource(), "/disk": DiskResource(tmp_path / "root")})
+    ws = Workspace({"/": RAMResource(), "/disk": DiskResource(tmp_path / "root", create=True)})
     run(ws, "echo one > /one")
     ws.snapshot(tmp_path / "snap.tar")
     with tarfile.open(tmp_path / "snap.tar") as tar:
@@ -125,7 +125,7 @@ def test_copy_shares_remote_resources_and_separates_local_ones(tmp_path: Path) -
     (tmp_path / "d").mkdir()
     remote = S3Like()
     remote.fork = None  # type: ignore[assignment,method-assign]
-    ws = Workspace({"/": RAMResource(), "/disk": DiskResource(tmp_path / "d")})
+    ws = Workspace({"/": RAMResource(), "/disk": DiskResource(tmp_path / "d", create=True)})
     twin = ws.copy()
     run(twin, "echo x > /disk/f; echo y > /g")
     assert run(ws, "ls /disk /g 2>&1").text == "ls: cannot access '/g': No such file or directory\n/disk:\n"

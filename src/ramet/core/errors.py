@@ -30,14 +30,6 @@ class Unavailable(OSError):
     than a passing fault."""
 
 
-class LimitExceeded(Exception):
-    """A limit was reached; `limit` names the field of `Limits`."""
-
-    def __init__(self, limit: str, allowed: object, doing: str = "") -> None:
-        self.limit, self.allowed, self.doing = limit, allowed, doing
-        super().__init__(f"{doing + ': ' if doing else ''}limit reached: {limit} ({allowed})")
-
-
 def out_of_range(error: Exception) -> bool:
     """Return whether the error is Python's limit on integer digits or an overflow."""
     return isinstance(error, OverflowError) or (
@@ -90,6 +82,7 @@ CODES: Final[Mapping[str, str]] = {
     "limit_exceeded": "A limit of the workspace was reached.",
     "unsupported": "The backend cannot do this.",
     "unavailable": "The backend could not be reached.",
+    "command_failed": "A command ended with a non-zero exit code, and its caller asked for an error.",
     "closed": "The workspace is closed.",
     "snapshot_invalid": "The snapshot cannot be loaded.",
     "workspace_not_found": "No workspace has this name.",
@@ -117,9 +110,9 @@ CODES: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass
+@dataclass(eq=False)
 class RametError(Exception):
-    """A refusal with a stable code, the cause, and what to do about it."""
+    """A refusal with a stable code, the cause, and what to do about it. Hashable, and survives pickling."""
 
     code: str
     cause: str
@@ -134,8 +127,30 @@ class RametError(Exception):
     def __str__(self) -> str:
         return f"{self.cause} ({self.remediation})" if self.remediation else self.cause
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.code, self.cause, self.remediation, dict(self.context))
+
     def as_dict(self) -> dict[str, object]:
         return {"code": self.code, "cause": self.cause, "remediation": self.remediation, "context": dict(self.context)}
+
+
+class LimitExceeded(RametError):
+    """A limit was reached; `limit` names the field of `Limits`."""
+
+    def __init__(self, limit: str, allowed: object, doing: str = "") -> None:
+        self.limit, self.allowed, self.doing = limit, allowed, doing
+        super().__init__("limit_exceeded", f"{doing + ': ' if doing else ''}limit reached: {limit} ({allowed})")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.limit, self.allowed, self.doing)
+
+
+class WrongType(RametError, TypeError):
+    """An argument of a type that the call does not take."""
+
+
+def wrong_type(what: str, value: object, remediation: str) -> WrongType:
+    return WrongType("invalid_argument", f"cannot use a {type(value).__name__} as {what}", remediation)
 
 
 def missing_extra(extra: str, needed_for: str) -> RametError:

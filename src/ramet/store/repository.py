@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.backends.local.ram import RAMResource
-from ramet.core.errors import RametError
+from ramet.core.errors import RametError, wrong_type
 from ramet.core.progress import Progress, silent
 from ramet.store.checkout.lazy_tree import LazyTree
 from ramet.store.checkout.walk import content, find_node, no_such_path
@@ -320,6 +320,8 @@ class Repository:
         """Return the revision of `NAME` or `NAME@REV`."""
         if isinstance(address, Revision):
             return self.find(address.workspace, address)
+        if not isinstance(address, str):
+            raise wrong_type("the address of a revision", address, "Pass NAME, NAME@REVISION, or a Revision.")
         found = parse_address(address)
         return self.find(found.name, found.revision)
 

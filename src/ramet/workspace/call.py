@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ramet.core.errors import LimitExceeded, RametError, reason
+from ramet.core.errors import LimitExceeded, RametError, WrongType, reason, wrong_type
 from ramet.core.limits import Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path, encode
 from ramet.core.streams import IteratorReader, PipeWriter, Reader
@@ -57,18 +57,20 @@ class Call:
 def check_arguments(command: object, stdin: object, env: Mapping[str, str] | None, timeout: object) -> None:
     """Check arguments before anything runs or is recorded."""
     if not isinstance(command, str):
-        raise TypeError(f"a command is text, not {type(command).__name__}")
+        raise wrong_type("a command", command, "Pass text.")
     if stdin is not None and not isinstance(stdin, str | bytes | Reader) and not hasattr(stdin, "__aiter__"):
-        raise TypeError(f"stdin is bytes, text or an asynchronous iterator, not {type(stdin).__name__}")
+        raise wrong_type("stdin", stdin, "Pass bytes, text or an asynchronous iterator of bytes.")
+    if env is not None and not isinstance(env, Mapping):
+        raise wrong_type("env", env, 'Pass {"NAME": "value"}.')
     for name, value in (env or {}).items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"environment variable {name!r} must be text")
+            raise wrong_type("an environment variable", value, "Pass names and values as text.")
         if not (name.isidentifier() and name.isascii()) or "\0" in value:
             raise RametError(
                 "invalid_argument", f"{name!r} cannot be an environment variable", "use letters and digits"
             )
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout < 0):
-        raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
+        raise WrongType("invalid_argument", f"cannot use {timeout!r} as a timeout", "Pass a number of seconds.")
 
 
 def _check_open(ws: Workspace) -> None:

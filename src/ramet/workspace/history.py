@@ -66,6 +66,9 @@ class ExecutionRecord:
     meta: dict[str, MetaValue] = field(default_factory=dict)
     """What the caller gave to `execute(..., meta={...})`: tokens, money, turn, ..."""
 
+    def __repr__(self) -> str:
+        return f"<Record {self.number} {self.kind} by {self.agent_id}: {self.command!r} ({self.exit_code})>"
+
     @property
     def duration(self) -> float:
         return self.ended_at - self.started_at

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.ram import RAMResource
-from ramet.core.errors import RametError
+from ramet.core.errors import RametError, wrong_type
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Resource
 from ramet.layers.retry import Patience
@@ -78,6 +78,8 @@ def as_mount(prefix: str, form: MountForm) -> Mount:
 
 def as_mounts(forms: Mapping[str, MountForm]) -> dict[Path, Mount]:
     mounts: dict[Path, Mount] = {}
+    if not isinstance(forms, Mapping):
+        raise wrong_type("mounts", forms, 'Pass {"/prefix": resource}.')
     for prefix, form in forms.items():
         mount = as_mount(prefix, form)
         if mount.prefix in mounts:
@@ -92,6 +94,8 @@ def in_order(mounts: Mapping[Path, Mount]) -> list[Mount]:
 
 
 def parse_prefix(prefix: str) -> Path:
+    if not isinstance(prefix, str):
+        raise wrong_type("a mount prefix", prefix, "Pass an absolute path as text.")
     if not prefix.startswith("/"):
         raise _invalid(prefix, "a mount prefix is an absolute path")
     return parse(prefix)

@@ -6,19 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ramet.core.errors import RametError
 from ramet.core.paths import decode
 
 if TYPE_CHECKING:
     from ramet.workspace.estimate import Estimate
 
 
-class CommandFailed(Exception):
+class CommandFailed(RametError):
     """Raised by `IOResult.check` for a non-zero exit code."""
 
     def __init__(self, result: IOResult) -> None:
         self.result = result
         tail = decode(result.stderr).strip().splitlines()[-1:] or ["no message on stderr"]
-        super().__init__(f"exit code {result.exit_code}: {tail[0]}")
+        super().__init__("command_failed", f"exit code {result.exit_code}: {tail[0]}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.result,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
-from ramet.core.errors import RametError
+from ramet.core.errors import RametError, wrong_type
 from ramet.core.limits import DEFAULT_LIMITS, Limits
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.proc import User
@@ -38,7 +38,7 @@ from ramet.workspace.call import Call, check_arguments, estimate_call, run_call
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import History, MetaValue, ObserverResource
 from ramet.workspace.ledger import Ledger, Look, look_at, look_at_node
-from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mounts, parse_prefix
+from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mount, as_mounts, parse_prefix
 from ramet.workspace.policy import Policy, Request
 from ramet.workspace.programs import OFF, USUAL, NativePrograms
 from ramet.workspace.recorder import OpenRecord, Recorder, check_meta
@@ -99,6 +99,7 @@ class Workspace:
         settings: Settings | None = None,
         native: Native | bool | None = None,
     ) -> None:
+        _check_types(env, secrets, policy, limits, settings)
         self.settings = settings or Settings()
         self.native = as_native(native)
         self.programs: NativePrograms | None = None
@@ -174,7 +175,7 @@ class Workspace:
             if not old.scratch:
                 raise RametError("already_exists", f"cannot mount at {prefix}: it is in use", "unmount it first")
             self._vfs.unmount(path)
-        made = Mount(path, resource, as_mode(mode))
+        made = as_mount(prefix, (resource, as_mode(mode)))
         self._add(made)
         if self.recorder.ledger is not None:
             self.recorder.ledger.mounted(path)
@@ -321,6 +322,9 @@ class Workspace:
                 "Make it with Workspace(native=True), or open it with --native.",
             )  # fmt: skip
         check_arguments(command, stdin, env, timeout)
+        for what, value, kinds in (("limits", limits, Limits), ("cwd", cwd, str), ("agent_id", agent_id, str)):
+            if value is not None and not isinstance(value, kinds):
+                raise wrong_type(what, value, f"Pass a {kinds.__name__}.")
         bounds = limits or self.settings.limits
         if timeout is not None:
             bounds = bounds.with_(wall_time=timeout)
@@ -377,6 +381,8 @@ class Workspace:
         if verb is None:
             known = ", ".join(sorted(_OPERATIONS))
             raise RametError("invalid_argument", f"unknown operation {op!r}", f"use one of {known}")
+        if not isinstance(path, str):
+            raise wrong_type("a path", path, "Pass text.")
         session = self.get_session(session_id)
         return await verb(session.fs, parse(path, session.cwd), *args, **kwargs)
 
@@ -470,6 +476,19 @@ class _Explanation:
             return ""
         self._said = True
         return OFF
+
+
+def _check_types(env: object, secrets: object, policy: object, limits: object, settings: object) -> None:
+    """Refuse options of a wrong type by name, before anything is made of them."""
+    for what, value, kinds, remedy in (
+        ("env", env, Mapping, 'Pass {"NAME": "value"}.'),
+        ("secrets", secrets, Mapping, 'Pass {"NAME": "value"}.'),
+        ("limits", limits, Limits, "Pass Limits(...)."),
+        ("settings", settings, Settings, "Pass Settings(...)."),
+        ("a policy", policy, Mapping | Policy, "Pass a Policy, or a mapping of its fields."),
+    ):
+        if value is not None and not isinstance(value, kinds):
+            raise wrong_type(what, value, remedy)
 
 
 def _with_scratch(mounts: dict[Path, Mount], user: User) -> list[Mount]:

@@ -211,7 +211,7 @@ def test_a_file_of_a_revision_says_how_long_it_is(tmp_path: Path) -> None:
 def test_commands_on_a_revision(tmp_path: Path) -> None:
     async def test() -> None:
         (tmp_path / "disk").mkdir()
-        store, disk = Store(str(tmp_path / "store")), DiskResource(str(tmp_path / "disk"))
+        store, disk = Store(str(tmp_path / "store")), DiskResource(str(tmp_path / "disk"), create=True)
         async with serving(store, mounts={"p": {"/data": disk}}) as (http, _):
             await http.post("/v1/workspaces", json={"name": "p"})
             for text in ("one", "two"):

@@ -291,7 +291,7 @@ def test_a_watched_workspace_commits_what_changed(tmp_path: Path) -> None:
     async def live() -> None:
         store = Store(str(tmp_path / "store"))
         store.create("w")
-        async with store.open("w", mounts={"/src": DiskResource(tmp_path / "src")}) as ws:
+        async with store.open("w", mounts={"/src": DiskResource(tmp_path / "src", create=True)}) as ws:
             ws.watch()
             for number in range(3):
                 await ws.execute(

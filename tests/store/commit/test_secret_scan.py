@@ -64,7 +64,7 @@ def test_what_is_no_secret_is_not_seen(text: str) -> None:
 def test_commits_that_are_scanned(where: str, scan: str, tmp_path: Path) -> None:
     token = SAMPLES["github_token"]
     (tmp_path / "root" / "d").mkdir(parents=True)
-    mounts: Any = {"/m": DiskResource(str(tmp_path / "root"))} if where == "disk" else {}
+    mounts: Any = {"/m": DiskResource(str(tmp_path / "root"), create=True)} if where == "disk" else {}
     top = "/m/d" if where == "disk" else "/d"
     place = DirectoryObjects(str(tmp_path / "store"))
     store = Store(place)

@@ -181,7 +181,7 @@ def test_a_collection_between_look_and_move_costs_a_second_try(kind: str, tmp_pa
     (tmp_path / "d").mkdir()
 
     async def act() -> None:
-        mounts: Any = {"/": DiskResource(str(tmp_path / "d"))} if kind == "disk" else None
+        mounts: Any = {"/": DiskResource(str(tmp_path / "d"), create=True)} if kind == "disk" else None
         async with store.open("w", mounts=mounts, commit="never") as ws:
             await ws.execute(big("/a", 1))
             await ws.commit("one")

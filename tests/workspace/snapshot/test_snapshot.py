@@ -65,9 +65,9 @@ def test_a_tree_comes_back_exactly() -> None:
 
 
 def test_a_disk_comes_back_exactly(tmp_path: Path) -> None:
-    ws = Workspace({"/": DiskResource(tmp_path / "one")})
+    ws = Workspace({"/": DiskResource(tmp_path / "one", create=True)})
     assert run(ws, RICH.replace("ln /a/bin /hard", "")).exit_code == 0
-    again = roundtrip(ws, resources={"/": DiskResource(tmp_path / "two")})
+    again = roundtrip(ws, resources={"/": DiskResource(tmp_path / "two", create=True)})
     listing = (
         "cd /; find . -type f -printf '%p %m %s %T@\\n' | sort; find . -type l -printf '%p %l\\n' | sort; cat /a/bin"
     )
@@ -148,7 +148,7 @@ def test_memory_does_not_grow_with_the_content(tmp_path: Path) -> None:
     with open(root / "big", "wb") as file:
         file.truncate(200 << 20)
     ws = Workspace({"/": RAMResource(), "/d": DiskResource(root)})
-    target = DiskResource(tmp_path / "again")
+    target = DiskResource(tmp_path / "again", create=True)
     tracemalloc.start()
     ws.snapshot(tmp_path / "snap.tar")
     Workspace.load(tmp_path / "snap.tar", resources={"/d": target})

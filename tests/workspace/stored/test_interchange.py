@@ -82,7 +82,7 @@ def test_exact_times_and_several_mounts(tmp_path: Path) -> None:
     os.utime(tmp_path / "disk" / "sub" / "f", ns=(1_600_000_000_123_456_789,) * 2)
 
     async def act() -> None:
-        async with store.open("w", mounts={"/mnt/disk": DiskResource(tmp_path / "disk")}) as ws:
+        async with store.open("w", mounts={"/mnt/disk": DiskResource(tmp_path / "disk", create=True)}) as ws:
             await ws.execute("echo root > /r; echo t > /tmp/t")
 
     asyncio.run(act())

@@ -18,8 +18,8 @@ import asyncio, os, signal, sys
 from ramet import DiskResource, RAMResource, Store
 async def main():
     store = Store(sys.argv[1])
-    mounts = {"/dir": DiskResource(sys.argv[2]), "/mem": RAMResource()} if sys.argv[3] == "new" else {}
-    resources = {"/dir": DiskResource(sys.argv[2])} if not mounts else {}
+    mounts = {"/dir": DiskResource(sys.argv[2], create=True), "/mem": RAMResource()} if sys.argv[3] == "new" else {}
+    resources = {"/dir": DiskResource(sys.argv[2], create=True)} if not mounts else {}
     async with store.open("w", mounts=mounts, resources=resources, withhold=["*.key"]) as ws:
         await ws.execute("echo committed > /dir/a; echo committed > /mem/a")
         if sys.argv[4] == "commit":
@@ -49,7 +49,7 @@ def test_the_next_open_commits_what_a_dead_process_left(places: tuple[Path, Path
     store = Store(str(where))
 
     async def act() -> None:
-        resources = {"/dir": DiskResource(str(root))}
+        resources = {"/dir": DiskResource(str(root), create=True)}
         async with store.open("w", resources=resources) as ws:
             (found,) = ws.recovered
             assert found.workspace == "w" and found.revision.seq == (2 if how == "commit" else 1)
@@ -73,10 +73,10 @@ def test_an_open_in_order_leaves_nothing_to_recover(places: tuple[Path, Path]) -
     store = Store(str(where))
 
     async def act() -> None:
-        async with store.open("w", mounts={"/dir": DiskResource(str(root))}) as ws:
+        async with store.open("w", mounts={"/dir": DiskResource(str(root), create=True)}) as ws:
             await ws.execute("echo 1 > /dir/a")
             assert list(store.repository.objects.list("bindings/"))
-        async with store.open("w", resources={"/dir": DiskResource(str(root))}) as ws:
+        async with store.open("w", resources={"/dir": DiskResource(str(root), create=True)}) as ws:
             assert ws.recovered == []
 
     asyncio.run(act())
@@ -94,7 +94,7 @@ def test_what_others_committed_meanwhile_is_not_overwritten(places: tuple[Path, 
     (tmp_path / "other").mkdir()
 
     async def act() -> None:
-        resources = {"/dir": DiskResource(str(tmp_path / "other"))}
+        resources = {"/dir": DiskResource(str(tmp_path / "other"), create=True)}
         async with store.open("w", resources=resources) as ws:
             assert ws.recovered == []
             await ws.execute("echo theirs > /dir/a")
@@ -119,13 +119,15 @@ def test_a_base_that_has_expired_and_a_name_that_is_used_again(places: tuple[Pat
 
     async def act() -> None:
         for number in range(2):
-            async with store.open("w", commit="never", resources={"/dir": DiskResource(str(tmp_path / "o"))}) as ws:
+            async with store.open(
+                "w", commit="never", resources={"/dir": DiskResource(str(tmp_path / "o"), create=True)}
+            ) as ws:
                 await ws.execute(f"echo {number} > /mem/n")
                 await ws.commit("meanwhile")
         store.retention(Retention(keep_last=1))
         store.gc(grace=0)
         store.repository.objects.put(binding, told)
-        async with store.open("w", resources={"/dir": DiskResource(str(tmp_path / "o"))}) as ws:
+        async with store.open("w", resources={"/dir": DiskResource(str(tmp_path / "o"), create=True)}) as ws:
             (found,) = ws.recovered
             assert found.workspace.startswith("w-recovered-")
 

@@ -159,11 +159,11 @@ def test_disks_are_committed_and_checked_out(tmp_path: Path) -> None:
     async def act() -> None:
         store = Store(str(tmp_path / "store"))
         store.create("w")
-        async with store.open("w", mounts={"/src": DiskResource(tmp_path / "one")}) as ws:
+        async with store.open("w", mounts={"/src": DiskResource(tmp_path / "one", create=True)}) as ws:
             await ws.execute(
                 "cd /src; mkdir -p pkg; echo 'print(1)' > pkg/a.py; chmod +x pkg/a.py; ln -s pkg/a.py main"
             )
-        async with store.open("w", resources={"/src": DiskResource(tmp_path / "two")}) as ws:
+        async with store.open("w", resources={"/src": DiskResource(tmp_path / "two", create=True)}) as ws:
             assert (
                 await ws.execute("cat /src/main; ls -l /src/pkg/a.py | cut -c1-10")
             ).text == "print(1)\n-rwxr-xr-x\n"

@@ -82,7 +82,7 @@ def test_a_mount_hides_what_is_below_it(tmp_path: Path) -> None:
     async def act() -> None:
         async with store.open("w") as ws:
             await ws.execute("mkdir -p /m/n; echo old > /m/n/old; echo side > /m/side")
-        async with store.open("w", mounts={"/m/n": DiskResource(tmp_path / "disk")}) as ws:
+        async with store.open("w", mounts={"/m/n": DiskResource(tmp_path / "disk", create=True)}) as ws:
             await ws.commit()
 
     asyncio.run(act())

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from ramet.apps.client.http import Address, Http, async_lines, quote_text, refusal, without_none
 from ramet.apps.client.reference import RemoteRef, as_kind, as_pin, as_revision
@@ -51,6 +51,9 @@ def connect(url: str, token: str | None = None, *, timeout: float | None = None)
     return RemoteStore(url, token, timeout)
 
 
+P = ParamSpec("P")
+
+
 class RemoteStore:
     """The workspaces of a server, by name."""
 
@@ -72,6 +75,10 @@ class RemoteStore:
 
     def _ref(self, name: str) -> RemoteRef:
         return RemoteRef(self._http, self._address, name)
+
+    async def aio(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a blocking call of the client in a thread: `await store.aio(store["w"].log)`."""
+        return await asyncio.to_thread(call, *args, **kwargs)
 
     def create(self, name: str, kind: str = "stored") -> RemoteRef:
         """Create an empty workspace; kind `memory` lasts until the server stops."""

@@ -65,11 +65,11 @@ def problem_of(error: BaseException) -> Problem | None:
     """Return the problem for an error; None for an unexpected one."""
     if isinstance(error, Refusal):
         return error.problem
+    if isinstance(error, LimitExceeded):
+        return make_problem("limit_exceeded", str(error), "request less, or raise the limit of the workspace")
     if isinstance(error, RametError):
         context = {name: value for name, value in error.context.items() if name != "holder"}
         return make_problem(error.code, error.cause, error.remediation, context=context)
-    if isinstance(error, LimitExceeded):
-        return make_problem("limit_exceeded", str(error), "request less, or raise the limit of the workspace")
     if isinstance(error, msgspec.ValidationError | msgspec.DecodeError):
         return make_problem("invalid_argument", str(error), "see /openapi.json for the parameters")
     if isinstance(error, Unavailable):

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from ramet.backends.databases.config import Database, DatabaseConfig
 from ramet.backends.file_names import as_name, from_name
 from ramet.backends.redacted_urls import REFUSED, UNKNOWN, secret_in
-from ramet.core.errors import fail, missing_extra, unavailable
+from ramet.core.errors import fail, missing_extra, unavailable, wrong_type
 from ramet.core.paths import Path
 from ramet.core.resource import REDACTED
 from ramet.core.stat import Kind, Stat
@@ -77,6 +77,8 @@ class MongoResource(Database):
     """`MongoResource(MongoConfig(url="mongodb://reader@db.example", password_env="MONGO_PASSWORD"))`."""
 
     def __init__(self, config: MongoConfig | None = None, *, url: str | None = None) -> None:
+        if config is not None and not isinstance(config, MongoConfig):
+            raise wrong_type("the configuration of MongoResource", config, "Pass a MongoConfig, or url=...")
         self.config = config or (MongoConfig() if url is None else MongoConfig(url=url))
         self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
         self._names: dict[str, tuple[list[dict[str, Any]], float]] = {}

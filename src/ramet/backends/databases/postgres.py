@@ -32,7 +32,7 @@ from ramet.backends.databases.config import Database, DatabaseConfig
 from ramet.backends.databases.postgres_catalog import Table
 from ramet.backends.file_names import as_name, fits, from_name
 from ramet.backends.redacted_urls import unreached
-from ramet.core.errors import fail, missing_extra, unavailable
+from ramet.core.errors import fail, missing_extra, unavailable, wrong_type
 from ramet.core.paths import Path
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
@@ -77,6 +77,8 @@ class PostgresResource(Database):
     """`PostgresResource(PostgresConfig(dsn="postgresql://reader@db.example/shop", password_env="SHOP_PASSWORD"))`."""
 
     def __init__(self, config: PostgresConfig | None = None, *, dsn: str | None = None) -> None:
+        if config is not None and not isinstance(config, PostgresConfig):
+            raise wrong_type("the configuration of PostgresResource", config, "Pass a PostgresConfig, or dsn=...")
         self.config = config or (PostgresConfig() if dsn is None else PostgresConfig(dsn=dsn))
         self._idle: dict[asyncio.AbstractEventLoop, list[Any]] = {}
         self._tables: dict[tuple[str, str], tuple[Table | None, float]] = {}

@@ -20,7 +20,7 @@ from itertools import islice
 from typing import Final, Literal
 
 from ramet.backends.local.safe_open import open_beneath, open_parent
-from ramet.core.errors import fail
+from ramet.core.errors import RametError, fail, wrong_type
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import ROW, Cap, Data, How
 from ramet.core.stat import Attrs, Kind, Stat
@@ -53,16 +53,17 @@ class DiskResource:
         | Cap.HARDLINKS | Cap.MODES | Cap.MTIMES | Cap.ATIMES | Cap.TRUNCATE | Cap.DIRS | Cap.VERSIONS | Cap.LOCAL
     )  # fmt: skip
 
-    def __init__(
-        self,
-        root: str | os.PathLike[str],
-        *,
-        create: bool = True,
-        fsync: Fsync = "never",
-    ) -> None:
+    def __init__(self, root: str | os.PathLike[str], *, create: bool = False, fsync: Fsync = "never") -> None:
+        """Open a directory; with `create`, make it first."""
+        if not isinstance(root, str | os.PathLike):
+            raise wrong_type("a directory", root, "Pass a path.")
         self.root = os.path.abspath(os.fspath(root))
         if create:
             os.makedirs(self.root, exist_ok=True)
+        elif not os.path.isdir(self.root):
+            raise RametError(
+                "not_found", f"cannot open {self.root}: it is not a directory", "Create it, or pass create=True."
+            )
         self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._fsync: Fsync = fsync
 

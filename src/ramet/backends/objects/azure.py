@@ -7,6 +7,7 @@ from typing import Any
 
 from ramet.backends.objects.config import StoreConfig
 from ramet.backends.objects.object_store import ObjectResource
+from ramet.core.errors import wrong_type
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -35,6 +36,8 @@ class AzureResource(ObjectResource):
     """A container, or what lies below a prefix: `AzureResource(config=AzureConfig(account="a", bucket="data"))`."""
 
     def __init__(self, config: AzureConfig) -> None:
+        if not isinstance(config, AzureConfig):
+            raise wrong_type("the configuration of AzureResource", config, "Pass a AzureConfig.")
         from obstore.store import AzureStore
 
         self.config = config

@@ -8,7 +8,7 @@ from typing import Any
 
 from ramet.backends.objects.config import StoreConfig
 from ramet.backends.objects.object_store import ObjectResource
-from ramet.core.errors import fail
+from ramet.core.errors import fail, wrong_type
 from ramet.core.paths import Path
 
 
@@ -34,6 +34,8 @@ class GCSResource(ObjectResource):
     """A bucket, or what lies below a prefix of it: `GCSResource(config=GCSConfig(bucket="data"))`."""
 
     def __init__(self, config: GCSConfig) -> None:
+        if not isinstance(config, GCSConfig):
+            raise wrong_type("the configuration of GCSResource", config, "Pass a GCSConfig.")
         from obstore.store import GCSStore
 
         self.config = config

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from ramet.backends.objects.config import StoreConfig
 from ramet.backends.objects.object_store import ObjectResource
-from ramet.core.errors import RametError
+from ramet.core.errors import RametError, wrong_type
 
 
 class Preset(NamedTuple):
@@ -84,6 +84,8 @@ class S3Resource(ObjectResource):
     """
 
     def __init__(self, config: S3Config) -> None:
+        if not isinstance(config, S3Config):
+            raise wrong_type("the configuration of S3Resource", config, "Pass a S3Config.")
         from obstore.store import S3Store
 
         self.config = config

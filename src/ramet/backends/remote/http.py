@@ -21,7 +21,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes, urljoin, urlsplit
 from ramet.backends.redacted_urls import secret_from
 from ramet.backends.remote.http_client import HTTPClient
 from ramet.backends.unwritable import Unwritable
-from ramet.core.errors import RametError, fail, unavailable
+from ramet.core.errors import RametError, fail, unavailable, wrong_type
 from ramet.core.paths import ROOT, Path, decode, encode, parse
 from ramet.core.resource import REDACTED, Cap, Description
 from ramet.core.stat import Kind, Stat
@@ -93,6 +93,8 @@ class HTTPResource(Unwritable):
     caps = Cap.RANGES
 
     def __init__(self, config: HTTPConfig) -> None:
+        if not isinstance(config, HTTPConfig):
+            raise wrong_type("the configuration of HTTPResource", config, "Pass a HTTPConfig.")
         self.config = config
         self._base = config.base if config.base.endswith("/") else config.base + "/"
         self._host = urlsplit(config.base).hostname or ""

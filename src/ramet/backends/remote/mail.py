@@ -32,7 +32,7 @@ from ramet.backends.remote import smtp as mail_sending
 from ramet.backends.remote.imap import Imap, ImapLost, ImapRefused, Selected, folder_text, text, uid_set, understood
 from ramet.backends.remote.mail_message import Part
 from ramet.backends.unwritable import Unwritable
-from ramet.core.errors import fail, unavailable
+from ramet.core.errors import fail, unavailable, wrong_type
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Description, Letter
 from ramet.core.stat import Kind, Stat
@@ -138,6 +138,8 @@ class MailResource(Unwritable):
     caps = Cap.RANGES
 
     def __init__(self, config: MailConfig) -> None:
+        if not isinstance(config, MailConfig):
+            raise wrong_type("the configuration of MailResource", config, "Pass a MailConfig.")
         for setting in (config.tls, config.smtp_tls):
             if setting not in ("implicit", "starttls", "off"):
                 raise ValueError(f"tls is implicit, starttls or off, not {setting!r}")

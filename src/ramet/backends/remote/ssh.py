@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, TypeVar
 
 from ramet.backends.redacted_urls import secret_from, unreached
-from ramet.core.errors import Unavailable, fail, missing_extra
+from ramet.core.errors import Unavailable, fail, missing_extra, wrong_type
 from ramet.core.paths import Path, decode, encode
 from ramet.core.resource import Cap, Data, Description, How
 from ramet.core.stat import Attrs, Kind, Stat
@@ -66,6 +66,8 @@ class SSHResource:
     )  # fmt: skip
 
     def __init__(self, config: SSHConfig) -> None:
+        if not isinstance(config, SSHConfig):
+            raise wrong_type("the configuration of SSHResource", config, "Pass a SSHConfig.")
         self.config = config
         self._connections: dict[asyncio.AbstractEventLoop, tuple[Any, Any, bytes]] = {}
         self._lock: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}

@@ -24,6 +24,7 @@ from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
 from ramet.store.commit.commit_filter import KEEP_ALL, CommitFilter
 from ramet.store.commit.file_reader import BATCH_FILES, FileReader
+from ramet.store.commit.ignore_rules import HEAD, VERSION
 from ramet.store.commit.stat_cache import DirectoryStat, Row, StatCache, encoded_names, facts_of, stamp
 from ramet.store.model import trees
 from ramet.store.model.ids import TreeId, tree_id
@@ -79,7 +80,20 @@ def commit_directory(
 
 
 def _patterns(rules: CommitFilter) -> list[str] | None:
-    return None if rules.ignore is None else list(rules.ignore.patterns)
+    """What cached directories depend on: the rules that filtered them."""
+    return None if rules.ignore is None else [f"built-in {VERSION}", *rules.ignore.patterns]
+
+
+def first_bytes(folder: bytes, name: str) -> bytes:
+    """Return the start of a regular file; nothing for another kind of entry."""
+    try:
+        fd = os.open(folder + b"/" + os.fsencode(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""  # a link, or gone meanwhile: the scan itself tells
+    try:
+        return os.read(fd, HEAD) if modes.S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)
 
 
 class _StaleCache(Exception):
@@ -216,7 +230,8 @@ class _Walk:
         names = [row[0] for row in rows]
         drop = {name for name in names if name.startswith(TEMP_PREFIX)}
         if self.rules.ignore is not None:
-            secret = self.rules.ignore.matching(os.fsdecode(where[where.rfind(b"/") + 1 :]), names)
+            folder = os.fsdecode(where[where.rfind(b"/") + 1 :])
+            secret = self.rules.ignore.matching(folder, names, partial(first_bytes, self.root + where))
             self.left_out.extend(f"{os.fsdecode(where)}/{name}" for name in sorted(secret - drop))
             drop |= secret
         if drop:

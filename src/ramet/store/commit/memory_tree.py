@@ -5,6 +5,7 @@ The memo of a node records its id in a store. It is set only after everything be
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name
 from ramet.core.progress import EVERY, Progress, silent
 from ramet.store.commit.commit_filter import KEEP_ALL, CommitFilter
+from ramet.store.commit.ignore_rules import HEAD
 from ramet.store.model.chunker import WHOLE, chunks
 from ramet.store.model.ids import TreeId, chunk_id, tree_id
 from ramet.store.model.trees import DIR, FILE, LINK, Node, encode, hard_group
@@ -95,7 +97,9 @@ def commit_memory(
     stack: list[tuple[Dir, bool, str]] = [] if is_known(top, "") else [(top, False, "")]
     while stack:
         node, entered, path = stack.pop()
-        drop = withheld.matching(path[path.rfind("/") + 1 :], node.entries) if withheld is not None else ()
+        drop: Collection[str] = ()
+        if withheld is not None:
+            drop = withheld.matching(path[path.rfind("/") + 1 :], node.entries, partial(first_bytes, ram, node.entries))
         memo = node.memo
         if type(memo) is Memo and memo.store is known_to and not drop and memo.under in (None, patterns):
             trees[node] = memo.payload
@@ -160,6 +164,13 @@ def commit_memory(
     done.tree = TreeId(trees[top])
     progress("commit", done.files, done.files)
     return done
+
+
+def first_bytes(ram: RAMResource, entries: Mapping[str, object], name: str) -> bytes:
+    """Return the start of a file in memory; nothing for another kind of entry."""
+    entry = entries.get(name)
+    file = ram.linked(entry) if isinstance(entry, int) else entry
+    return file.content.pread(0, HEAD) if isinstance(file, File) else b""
 
 
 def _forget_linked(top: Dir) -> None:

@@ -78,6 +78,9 @@ class Revision:
     memory: MemoryImage | None = None
     """Reference to an image of the running processes, never the bytes."""
 
+    def __repr__(self) -> str:
+        return f"<Revision {self.name} {self.id.hex()[:12]} {self.message!r}>"
+
     @property
     def resumable(self) -> bool:
         return self.memory is not None

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
-from ramet.core.errors import RametError
+from ramet.core.errors import RametError, wrong_type
 from ramet.store.model.ids import RevisionId
 from ramet.store.objects.log import Log, ObjectLog
 
@@ -80,6 +80,12 @@ def _decode(number: int, plain: dict[str, Any]) -> RefEntry:
     )
 
 
+def check_text(name: object) -> None:
+    """Refuse a name that is not text."""
+    if not isinstance(name, str):
+        raise wrong_type("the name of a workspace", name, "Pass text.")
+
+
 class Refs:
     """The logs of all workspaces of a store."""
 
@@ -108,6 +114,7 @@ class Refs:
 
     def require(self, name: str) -> RefEntry:
         """Return the last entry; `workspace_not_found` also when the workspace was removed."""
+        check_text(name)
         entry = self.last(name)
         if entry.deleted:
             raise not_found(name)
@@ -122,6 +129,7 @@ class Refs:
         return self._log.entries(name)
 
     def exists(self, name: str) -> bool:
+        check_text(name)
         try:
             return not self.last(name).deleted
         except RametError as error:
@@ -135,6 +143,7 @@ class Refs:
             yield decode(name, number, data)
 
     def create(self, name: str, head: RevisionId | None) -> RefEntry:
+        check_text(name)
         if not NAME.fullmatch(name):
             raise RametError(
                 "invalid_argument",

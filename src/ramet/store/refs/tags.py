@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ramet.core.errors import RametError
+from ramet.core.errors import RametError, wrong_type
 from ramet.store.model.ids import RevisionId
 from ramet.store.objects.log import Log
 from ramet.store.refs.refs import NAME
@@ -102,6 +102,8 @@ class Tags:
 
 def check_name(workspace: str, name: str) -> None:
     """Refuse names with another meaning after `NAME@`."""
+    if not isinstance(name, str):
+        raise wrong_type("the name of a tag", name, "Pass text.")
     taken = name.lower() == "head" or _NUMBER.fullmatch(name) or re.fullmatch(re.escape(workspace) + r"-[0-9]+", name)
     if taken or not NAME.fullmatch(name):
         raise RametError(

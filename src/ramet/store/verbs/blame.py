@@ -57,6 +57,10 @@ class BlameLine:
     path: str
     writer: LineWriter | None = None
 
+    def __repr__(self) -> str:
+        by = "" if self.writer is None else f" by {self.writer.agent_id}: {self.writer.command!r}"
+        return f"<BlameLine {self.number} {self.revision.name}{by}>"
+
     @property
     def author(self) -> str:
         """Who wrote the line, by the best known name; empty when unknown."""

@@ -306,11 +306,11 @@ async def call_tool(
             raise RametError("not_found", f"no tool {name!r}", f"use one of {', '.join(tools)}")
         tool.check(given)
         return ToolResult(await tool.run(box, given, tell))
-    except RametError as error:
-        return ToolResult({"error": error.as_dict()}, failed=True)
     except LimitExceeded as error:
         refusal = RametError("limit_exceeded", str(error), "request less at a time")
         return ToolResult({"error": refusal.as_dict()}, failed=True)
+    except RametError as error:
+        return ToolResult({"error": error.as_dict()}, failed=True)
     except OSError as error:
         code, remedy = _REFUSALS.get(error.errno or 0, ("invalid_argument", "see the message"))
         refusal = RametError(code, f"{error.filename}: {reason(error)}", remedy)

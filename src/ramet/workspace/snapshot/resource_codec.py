@@ -209,7 +209,7 @@ def leads_out(path: Path, target: str) -> bool:
 
 def _load_disk(state: Plain, blob: Callable[[object], Blob], root: str | None = None) -> DiskResource:
     """Load a tree into a new temporary directory, or into `root` without removing its content."""
-    disk = DiskResource(root) if root is not None else DiskResource.temporary()
+    disk = DiskResource(root, create=True) if root is not None else DiskResource.temporary()
     fill_disk(disk, state, blob)
     return disk
 

@@ -15,6 +15,7 @@ import asyncio
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import compress
 from operator import is_not
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +28,7 @@ from ramet.core.paths import encode as encode_name
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
 from ramet.store.commit.commit_filter import CommitFilter
 from ramet.store.commit.kernel_state import encode_json
-from ramet.store.commit.memory_tree import Memo, TreeCommit, commit_memory, unchanged_tree
+from ramet.store.commit.memory_tree import Memo, TreeCommit, commit_memory, first_bytes, unchanged_tree
 from ramet.store.commit.secret_scan import SecretScanner
 from ramet.store.model.ids import SIZE, chunk_id
 from ramet.store.model.revisions import MountState, Revision
@@ -101,7 +102,7 @@ class _ChangeCollector:
             path, own_name, was, node = stack.pop()
             entries, had = node.entries, {} if was is None else was.entries
             names, gone = _changed_names(had, entries)
-            drop = self._withheld.matching(own_name, {*names, *gone})
+            drop = self._withheld.matching(own_name, {*names, *gone}, partial(first_bytes, after, entries))
             for name in gone:
                 where = path + b"/" + encode_name(name)
                 self.gone.append(prefix.rstrip("/") + where.decode("utf-8", "surrogateescape"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ramet.core.errors import RametError
+from ramet.core.errors import RametError, wrong_type
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
     from ramet.workspace.stored.saved_state import EndedJob, SavedSession
 
 KINDS = ("snapshot", "tar")
+
+
+def _path(path: str) -> str:
+    if not isinstance(path, str):
+        raise wrong_type("a path", path, "Pass text.")
+    return str(parse(path or "/"))
 
 
 class StoredWorkspaceRef:
@@ -74,7 +81,7 @@ class StoredWorkspaceRef:
 
     def show(self, path: str, revision: RevisionLike | None = None) -> Iterator[bytes]:
         """Return the content of a file of a revision, in blocks."""
-        return self._repository.read_file(self.find(revision), str(parse(path)))
+        return self._repository.read_file(self.find(revision), _path(path))
 
     def diff(self, older: RevisionLike | None = None, newer: RevisionLike | None = None) -> list[Difference]:
         """List the changes from the older to the newer revision, of any workspaces.
@@ -96,7 +103,7 @@ class StoredWorkspaceRef:
         """Return each line of a file with its revision, and the session and command that wrote it, if known."""
         from ramet.store.verbs.blame import blame
 
-        return blame(self._repository, self.find(revision), str(parse(path)))
+        return blame(self._repository, self.find(revision), _path(path))
 
     async def bisect(
         self,
@@ -174,7 +181,7 @@ class StoredWorkspaceRef:
     def revert(self, revision: RevisionLike, message: str = "", paths: list[str] | None = None) -> Revision:
         """Create a new head with the content of a past revision: all of it, or only these paths."""
         if paths:
-            return self._repository.revert_paths(self.name, revision, [str(parse(path)) for path in paths], message)
+            return self._repository.revert_paths(self.name, revision, [_path(path) for path in paths], message)
         return self._repository.revert(self.name, revision, message)
 
     def merge(self, other: str | Revision, message: str = "") -> MergeResult:
@@ -226,13 +233,19 @@ class StoredWorkspaceRef:
     # ------------------------------------------------------------------------------------------ interchange
 
     def checkout(
-        self, target: str, revision: RevisionLike | None = None, prefix: str | None = None, **options: Any
+        self,
+        target: str | os.PathLike[str],
+        revision: RevisionLike | None = None,
+        prefix: str | None = None,
+        **options: Any,
     ) -> Receipt:
         """Write all mounts, or the one at `prefix`, to a directory; `left_out` names mounts without content.
 
         Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`.
         """
-        return self._repository.checkout(self.find(revision), prefix, target, **options)
+        if not isinstance(target, str | os.PathLike):
+            raise wrong_type("a directory", target, "Pass a path.")
+        return self._repository.checkout(self.find(revision), prefix, os.fspath(target), **options)
 
     def export(
         self,
@@ -246,6 +259,8 @@ class StoredWorkspaceRef:
         """Write a revision as a tar: a `snapshot` with sessions and history, or a plain `tar` of its files."""
         from ramet.workspace.stored.export import export_snapshot, export_tar
 
+        if not isinstance(target, str | os.PathLike) and not hasattr(target, "write"):
+            raise wrong_type("the target of an export", target, "Pass a path or a binary file.")
         if kind not in KINDS:
             raise RametError("invalid_argument", f"unknown kind of export {kind!r}", "use snapshot or tar")
         found = self.find(revision)

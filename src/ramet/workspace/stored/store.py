@@ -14,9 +14,9 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
-from ramet.core.errors import RametError
+from ramet.core.errors import RametError, wrong_type
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.store.commit.secret_scan import parse_scan_mode
@@ -24,7 +24,7 @@ from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
 from ramet.store.objects.objects import Objects
 from ramet.store.refs.leases import holder_name
-from ramet.store.refs.refs import RefEntry
+from ramet.store.refs.refs import RefEntry, check_text
 from ramet.store.refs.resolve import RevisionLike
 from ramet.store.refs.retention import STORE, Pin, Retention
 from ramet.store.repository import Repository
@@ -50,6 +50,10 @@ if TYPE_CHECKING:
     from ramet.workspace.stored.events import DeliveryReport, Sink
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
 def home() -> str:
     """Return the default store, as on the command line: `$RAMET_HOME`, else `~/.ramet`."""
     return os.environ.get("RAMET_HOME") or "~/.ramet"
@@ -69,8 +73,14 @@ class Store:
             raise RametError(
                 "invalid_argument", f"{where} is the address of a server", f"use ramet.connect({where!r}, token=...)"
             )
+        if not isinstance(where, str) and not hasattr(where, "put"):
+            raise wrong_type("the address of a store", where, "Pass a path, memory:, or a bucket's URL.")
         principal = principal or os.environ.get("RAMET_PRINCIPAL") or None
         self.repository = Repository(where, principal=principal, **options)
+
+    async def aio(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a blocking call of the store in a thread: `await store.aio(store["w"].log)`."""
+        return await asyncio.to_thread(call, *args, **kwargs)
 
     def create(self, name: str) -> StoredWorkspaceRef:
         """Create an empty workspace."""
@@ -128,6 +138,8 @@ class Store:
         if name is not None:
             self.repository.refs.require(name)
             self.repository.check_access(name, "readonly" if policy is None else "readwrite")
+        if policy is not None and not isinstance(policy, Retention):
+            raise wrong_type("a retention policy", policy, "Pass Retention(...).")
         if policy is None:
             return self.repository.policies.said() if name is None else self.repository.policies.of(name)
         self.repository.require_safe_refs()
@@ -221,8 +233,9 @@ class Store:
         `commit` says when revisions are made: on `close`, after each `command` (or each `every` commands), on a `timer`
         of `every` seconds, or `never` automatically; a `CommitPolicy` says the same. `pins` says what a revision
         records of a remote mount: its `config`, or the `versions` of all its paths as well. `withhold` adds patterns of
-        files that never enter a revision to the usual places of credentials (`.ssh`, `.netrc`, ...). `scan` searches
-        new content for secrets: to `report` them on the revision by path and kind, or to `refuse` the commit.
+        files that never enter a revision to the usual places of credentials (`.ssh`, `.env`, private keys, ...), and
+        `!PATTERN` allows one of those. `scan` searches new content for secrets: to `report` them on the revision by
+        path and kind, or to `refuse` the commit.
 
         `drafts` says what survives when this process is killed before it commits: with `each`, all changes of `execute`
         and `dispatch` calls that have returned; with a number, changes older than that many seconds; with `off`,
@@ -240,6 +253,7 @@ class Store:
 
     def open_with(self, name: str, options: OpenOptions, revision: RevisionLike | None = None) -> WorkspaceOpener:
         """As `open`, with the options as one value."""
+        check_text(name)
         if revision is None:
             found = parse_address(name)
             if found.path is not None:

@@ -73,7 +73,10 @@ async def _run(line: ExecRequest) -> int:
             if getattr(ws, "lease", None) is not None:
                 subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
                 with progress_bar(line.quiet) as progress:
-                    await ws.commit(line.message or subject, author=line.author, progress=progress)
+                    before = set() if ws.base is None else set(ws.base.withheld)
+                    made = await ws.commit(line.message or subject, author=line.author, progress=progress)
+                for path in sorted(set(made.withheld) - before):
+                    print(f"withheld: {path} may hold credentials and is in no revision", file=sys.stderr)
         if (
             getattr(ws, "lease", None) is None
             and "@" in line.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -44,7 +45,10 @@ def mount(
         async with local_store(store).open(name_only(name), commit="never") as ws:
             ws.mount(prefix, RAMResource() if folder is None else DiskResource(folder), mode)
             with progress_bar(quiet) as progress:
-                return (await ws.commit(message or f"mount {prefix}", progress=progress)).name
+                made = await ws.commit(message or f"mount {prefix}", progress=progress)
+            for path in made.withheld:
+                print(f"withheld: {path}", file=sys.stderr)
+            return made.name
 
     if not prefix.startswith("/"):
         raise RametError("invalid_argument", f"{prefix!r} is not an absolute path", f"write /{prefix}")
@@ -65,17 +69,21 @@ def _upload(store: str, name: str, prefix: str, folder: str, mode: str, message:
     import tarfile
     import tempfile
 
+    from ramet.store.commit.directory import first_bytes
     from ramet.store.commit.ignore_rules import DEFAULT_RULES
 
     if mode != "write":
         raise RametError("unsupported", "cannot add a read-only mount on a server", "omit --mode")
     handle = remote_store(store)[name]
+    withheld: list[str] = []
     if any(one.prefix == prefix.rstrip("/") for one in handle.mounts()):
         raise RametError("already_exists", f"cannot mount at {prefix}: already a mount", "umount it first")
     with tempfile.TemporaryFile(prefix="ramet-mount-") as file, progress_bar(quiet) as progress:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for top, folders, files in os.walk(folder):
-                left_out = DEFAULT_RULES.matching(os.path.basename(top), [*folders, *files])
+                inside = partial(first_bytes, os.fsencode(top))
+                left_out = DEFAULT_RULES.matching(os.path.basename(top), [*folders, *files], inside)
+                withheld += sorted(f"{prefix.rstrip('/')}/{os.path.relpath(top, folder)}/{one}" for one in left_out)
                 folders[:] = sorted(set(folders) - left_out)
                 for one in sorted({*folders, *files} - left_out):
                     place = os.path.join(top, one)
@@ -86,6 +94,8 @@ def _upload(store: str, name: str, prefix: str, folder: str, mode: str, message:
         )  # fmt: skip
     for text in made.left_out:
         print(f"left out: {text}", file=sys.stderr)
+    for path in withheld:
+        print(f"withheld: {os.path.normpath(path)}", file=sys.stderr)
     return made.revision.name
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ramet.concurrency.offload import offload, offload_large
 from ramet.concurrency.sizes import BATCH
 from ramet.core import paths
-from ramet.core.errors import LimitExceeded, RametError, fail, out_of_range, reason, strerror
+from ramet.core.errors import RametError, fail, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import PROGRAM, Exec, Proc
@@ -353,10 +353,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
         else:
             sh.command_death = died.number, shell.next_pid()
         return 128 + died.number
-    except LimitExceeded as error:
-        sh.err(f"{argv[0]}: {error}\n")
-        return 1
-    except RametError as error:
+    except RametError as error:  # a reached limit too
         sh.err(f"{argv[0]}: {error}\n")
         return 1
     except OSError as error:
