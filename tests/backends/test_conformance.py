@@ -92,7 +92,7 @@ MAKERS: dict[str, Callable[[HostPath], Resource]] = {
     "disk-fsync": lambda tmp: DiskResource(tmp / "root", fsync="full", create=True),
     "slow": lambda tmp: Slow(RAMResource()),
     "overlay-ram": lambda tmp: Overlay(RAMResource()),
-    "overlay-disk": lambda tmp: Overlay(DiskResource(tmp / "root"), create=True),
+    "overlay-disk": lambda tmp: Overlay(DiskResource(tmp / "root", create=True)),
     "cache-ram": lambda tmp: Cache(RAMResource()),
     "cache-slow": lambda tmp: Cache(Slow(RAMResource())),
     "emulate": lambda tmp: Emulate(Plain(RAMResource())),
