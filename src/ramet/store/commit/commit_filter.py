@@ -21,7 +21,7 @@ class CommitFilter:
     check: ContentCheck | None = None
 
     @classmethod
-    def of_mount(cls, ignore: IgnoreRules | None, scanner: SecretScanner | None, prefix: str) -> CommitFilter:
+    def of_mount(cls, ignore: IgnoreRules, scanner: SecretScanner | None, prefix: str) -> CommitFilter:
         """The filter of the mount at `prefix`; the scanner sees paths of the workspace."""
         if scanner is None:
             return cls(ignore)

@@ -35,14 +35,15 @@ FirstBytes = Callable[[str], bytes]
 class IgnoreRules:
     """Patterns, matched against all names of a directory at once, as usually none matches."""
 
-    def __init__(self, patterns: Iterable[str] = ()) -> None:
+    def __init__(self, patterns: Iterable[str] = (), *, built_in: bool = True) -> None:
+        self._built_in = built_in
         self.names: set[str] = set()
         self.inside: dict[str, set[str]] = {}
         self.patterns = tuple(patterns)
         """The patterns of the user."""
         globs: list[str] = []
         open_: list[str] = []
-        for pattern in (*CONVENTIONAL, *self.patterns):
+        for pattern in (*(CONVENTIONAL if built_in else ()), *self.patterns):
             allow = pattern.startswith("!")
             folder, _, name = pattern.removeprefix("!").strip("/").rpartition("/")
             if not name or "/" in folder or "\0" in pattern:
@@ -71,9 +72,10 @@ class IgnoreRules:
             found = self.names.intersection(names)
         if folder in self.inside:
             found |= self.inside[folder].intersection(names)
-        found.update(name for name in names if name.endswith(STATE_SUFFIXES) or name.startswith(".env."))
-        found.difference_update([name for name in found if name.startswith(".env.") and name.endswith(EXAMPLES)])
-        found.update(name for name in names if name.endswith(KEY_SUFFIXES) and PRIVATE in first_bytes(name))
+        if self._built_in:
+            found.update(name for name in names if name.endswith(STATE_SUFFIXES) or name.startswith(".env."))
+            found.difference_update([name for name in found if name.startswith(".env.") and name.endswith(EXAMPLES)])
+            found.update(name for name in names if name.endswith(KEY_SUFFIXES) and PRIVATE in first_bytes(name))
         if self._open is not None:
             found = {name for name in found if not self._open.match(name)}
         if self._glob is not None:
@@ -83,3 +85,5 @@ class IgnoreRules:
 
 DEFAULT_RULES: Final = IgnoreRules()
 """The built-in rules."""
+NO_RULES: Final = IgnoreRules(built_in=False)
+"""For content that was filtered when it was drafted."""

@@ -19,6 +19,7 @@ from ramet.core.resource import How
 from ramet.core.stat import Attrs
 from ramet.store.checkout.lazy_tree import LazyBlocks, LazyTree
 from ramet.store.commit.commit_filter import CommitFilter
+from ramet.store.commit.ignore_rules import NO_RULES
 from ramet.store.commit.kernel_state import SEGMENT, Segments, encode_json, kernel_of, write_chunk
 from ramet.store.commit.memory_tree import commit_memory
 from ramet.store.commit.secret_scan import SecretScanner
@@ -168,7 +169,7 @@ def write(
     scanner = None if found.scan == "off" else SecretScanner("report")
     scope = repository.scope(target)
     trees = {
-        prefix: commit_memory(ram, writer, scope, CommitFilter.of_mount(None, scanner, prefix)).tree
+        prefix: commit_memory(ram, writer, scope, CommitFilter.of_mount(NO_RULES, scanner, prefix)).tree
         for prefix, ram in sorted(found.rams.items())
     }
     older: list[Plain] = []
