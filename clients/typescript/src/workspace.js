@@ -89,6 +89,19 @@ export class Place extends Shell {
   }
 
   /**
+   * Totals of the records by agent, session or principal: commands, failures, seconds, bytes, and sums of `meta`.
+   * @param {Abortable & { revision?: string, by?: "agent" | "session" | "principal", since?: number, until?: number }} [options]
+   * @returns {Promise<{ name: string, commands: number, failures: number, seconds: number, cpu: number, bytesRead: Record<string, number>, bytesWritten: Record<string, number>, meta: Record<string, number>, first: number, last: number }[]>}
+   */
+  async costs(options = {}) {
+    const { revision: of, by, since, until } = known("costs", options, "revision", "by", "since", "until");
+    const found = await this.#http.get(`${this.#url}/costs${query({ revision: of, by, since, until })}`, options);
+    return found["costs"].map((/** @type {Plain} */ { bytes_read: bytesRead, bytes_written: bytesWritten, ...rest }) => ({
+      ...rest, bytesRead, bytesWritten,
+    }));
+  }
+
+  /**
    * Background jobs (`cmd &`) that have ended.
    * @param {Abortable & { revision?: string }} [options]
    * @returns {Promise<EndedJob[]>}
@@ -314,6 +327,21 @@ export class Workspace extends Place {
     const { message = "" } = known("merge", options, "message");
     const sending = { json: { other, message }, fine: [409] };
     const answer = await this.#http.send("POST", `${this.#url}/merge`, sending, options);
+    const bytes = await answer.bytes();
+    const found = JSON.parse(new TextDecoder().decode(bytes));
+    if (found.conflicts === undefined) throw refusal(answer.status, bytes);
+    return { revision: maybeRevision(found.revision), conflicts: found.conflicts };
+  }
+
+  /**
+   * Undo the last change, or what an agent or run changed and nothing else. Conflicts change nothing.
+   * @param {Changing & { agent?: string, run?: string, message?: string }} [options]
+   * @returns {Promise<Merged>}
+   */
+  async undo(options = {}) {
+    const { agent, run, message = "" } = known("undo", options, "agent", "run", "message");
+    const sending = { json: { agent, run, message }, fine: [409] };
+    const answer = await this.#http.send("POST", `${this.#url}/undo`, sending, options);
     const bytes = await answer.bytes();
     const found = JSON.parse(new TextDecoder().decode(bytes));
     if (found.conflicts === undefined) throw refusal(answer.status, bytes);

@@ -58,6 +58,28 @@ export declare class Place extends Shell {
         last?: number;
     }): Promise<CommandRecord[]>;
     /**
+     * Totals of the records by agent, session or principal: commands, failures, seconds, bytes, and sums of `meta`.
+     * @param {Abortable & { revision?: string, by?: "agent" | "session" | "principal", since?: number, until?: number }} [options]
+     * @returns {Promise<{ name: string, commands: number, failures: number, seconds: number, cpu: number, bytesRead: Record<string, number>, bytesWritten: Record<string, number>, meta: Record<string, number>, first: number, last: number }[]>}
+     */
+    costs(options?: Abortable & {
+        revision?: string;
+        by?: "agent" | "session" | "principal";
+        since?: number;
+        until?: number;
+    }): Promise<{
+        name: string;
+        commands: number;
+        failures: number;
+        seconds: number;
+        cpu: number;
+        bytesRead: Record<string, number>;
+        bytesWritten: Record<string, number>;
+        meta: Record<string, number>;
+        first: number;
+        last: number;
+    }[]>;
+    /**
      * Background jobs (`cmd &`) that have ended.
      * @param {Abortable & { revision?: string }} [options]
      * @returns {Promise<EndedJob[]>}
@@ -215,6 +237,16 @@ export declare class Workspace extends Place {
      * @returns {Promise<Merged>}
      */
     merge(other: string, options?: Changing & {
+        message?: string;
+    }): Promise<Merged>;
+    /**
+     * Undo the last change, or what an agent or run changed and nothing else. Conflicts change nothing.
+     * @param {Changing & { agent?: string, run?: string, message?: string }} [options]
+     * @returns {Promise<Merged>}
+     */
+    undo(options?: Changing & {
+        agent?: string;
+        run?: string;
         message?: string;
     }): Promise<Merged>;
     /**

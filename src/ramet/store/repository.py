@@ -461,6 +461,12 @@ class Repository:
 
         return merge(self, name, other, message)
 
+    def undo(self, name: str, *, agent: str | None = None, run: str | None = None, message: str = "") -> MergeResult:
+        """Undo the last change, or all changes of an agent or run; see `ramet.store.verbs.undo`."""
+        from ramet.store.verbs.undo import undo
+
+        return undo(self, name, agent=agent, run=run, message=message)
+
     def common_ancestor(self, one: Revision, other: Revision) -> Revision | None:
         """Return the nearest common ancestor of two revisions."""
         return ancestry.common_ancestor(self, one, other)

@@ -722,3 +722,19 @@ def test_bind_names_the_mounts_when_files_lie_in_several(ramet, tmp_path: Path) 
     assert "files lie in /data" in refused and "--prefix /data" in refused
     ramet("bind", "demo", str(tmp_path / "out"), "--prefix", "/data", "--", "cat", "f")
     assert (tmp_path / "out" / "f").read_text() == "f"
+
+
+def test_undo_agents_and_the_choices_of_log(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    ramet("create", "demo")
+    ramet("exec", "demo", "echo 1 > /f", stdin="")
+    ramet("exec", "demo", "echo 2 > /g", "--message", "two", stdin="")
+    assert [row["revision"] for row in json.loads(ramet("log", "demo", "-n", "1"))] == ["demo-2"]
+    assert [row["revision"] for row in json.loads(ramet("log", "demo", "--", "/f"))] == ["demo-1"]
+    assert json.loads(ramet("log", "demo", "--since", "2999-01-01")) == []
+    assert "demo-2" in ramet("log", "demo", "--oneline") and "cannot read" in ramet(
+        "log", "demo", "--since", "x", status=2
+    )
+    assert ramet("undo", "demo").startswith("demo-3: undo demo-2")
+    assert "not in demo-3" in ramet("show", "demo:/g", status=3)
+    (row,) = json.loads(ramet("agents", "demo", "--by", "session"))[-1:]
+    assert row["commands"] >= 1 and row["failures"] == 0

@@ -65,6 +65,22 @@ def iso_time(seconds: float) -> str:
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def parse_time(text: str | None) -> float | None:
+    """Seconds since the epoch of a date or time as users write it, in the local zone unless it names one."""
+    import datetime
+
+    from ramet.core.errors import RametError
+
+    if text is None:
+        return None
+    try:
+        return datetime.datetime.fromisoformat(text).astimezone().timestamp()
+    except ValueError:
+        raise RametError(
+            "invalid_argument", f"cannot read {text!r} as a time", "Write 2026-01-31 or 2026-01-31T12:00."
+        ) from None
+
+
 def local_time(text: str) -> str:
     """Format an ISO 8601 time in the local time zone."""
     import datetime

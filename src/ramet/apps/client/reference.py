@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ramet.store.verbs.blame import BlameLine
     from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.revert import MergeResult
+    from ramet.workspace.costs import CostRow
     from ramet.workspace.history import ExecutionRecord
     from ramet.workspace.stored.archive_import import ImportResult
     from ramet.workspace.stored.bisect import BisectResult
@@ -244,6 +245,20 @@ class RemoteRef:
             raise RametError("limit_exceeded", f"cannot list all {found['total']} commands", "pass last=")
         return [as_kind(plain, ExecutionRecord) for plain in found["commands"]]
 
+    def costs(
+        self,
+        revision: RevisionLike | None = None,
+        *,
+        by: str = "agent",
+        since: float | None = None,
+        until: float | None = None,
+    ) -> list[CostRow]:
+        """Totals of the records by `agent`, `session` or `principal`."""
+        from ramet.workspace.costs import CostRow
+
+        found = self._get("costs", revision=self._spec(revision), by=by, since=since, until=until)["costs"]
+        return [as_kind(plain, CostRow) for plain in found]
+
     def sessions(self, revision: RevisionLike | None = None) -> list[SavedSession]:
         """List the sessions, now or in a revision."""
         return [as_session(plain) for plain in self._get("sessions", revision=self._spec(revision))["sessions"]]
@@ -267,13 +282,19 @@ class RemoteRef:
         """Restore a past revision as a new one: all of it, or only these paths."""
         return as_revision(self._post("revert", revision=self._spec(revision), message=message, paths=paths))
 
+    def undo(self, *, agent: str | None = None, run: str | None = None, message: str = "") -> MergeResult:
+        """Undo the last change, or what an agent or run changed and nothing else. Conflicts change nothing."""
+        return self._merged(self._post("undo", 409, agent=agent, run=run, message=message))
+
     def merge(self, other: str | Revision, message: str = "") -> MergeResult:
         """Merge another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are returned and change nothing."""
+        name = f"{other.workspace}@{other.id.hex()}" if isinstance(other, Revision) else other
+        return self._merged(self._post("merge", 409, other=name, message=message))
+
+    def _merged(self, found: dict[str, Any]) -> MergeResult:
         from ramet.store.verbs.merge import MergeConflict
         from ramet.store.verbs.revert import MergeResult
 
-        name = f"{other.workspace}@{other.id.hex()}" if isinstance(other, Revision) else other
-        found = self._post("merge", 409, other=name, message=message)
         if "conflicts" not in found:
             raise refusal(found["status"], json.dumps(found).encode(), self._url)
         conflicts = tuple(MergeConflict(c["path"], c["why"], None, None, None) for c in found["conflicts"])

@@ -447,6 +447,15 @@ class Merge(Body):
     message: str = ""
 
 
+class Undo(Body):
+    """Without an agent or run, the last change."""
+
+    agent: str | None = None
+    run: str | None = None
+    """A trace, a session, or a sandbox."""
+    message: str = ""
+
+
 class Conflict(Answer):
     path: str
     why: str

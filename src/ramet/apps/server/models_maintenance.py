@@ -9,6 +9,7 @@ from msgspec import Meta, field
 from ramet.apps.server.models import Answer, Body, Id, MountInfo, Path, RevisionInfo, Spec
 from ramet.store.refs.retention import Retention
 from ramet.store.verbs.key_admin import RingReport
+from ramet.workspace.costs import CostRow
 from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.stored.git_push import Pushed
 from ramet.workspace.stored.saved_state import EndedJob
@@ -172,6 +173,19 @@ class CommandHistory(Answer):
     commands: list[ExecutionRecord]
     """Newest last; `stdout` and `stderr` have the start of the output, in base64."""
     total: int
+
+
+class CostsQuery(Body):
+    revision: Spec | None = None
+    by: Literal["agent", "session", "principal"] = "agent"
+    since: float | None = None
+    """Only records that began at or after this time, in seconds since the epoch."""
+    until: float | None = None
+    """Only records that began before this time."""
+
+
+class CostTotals(Answer):
+    costs: list[CostRow]
 
 
 class EndedJobs(Answer):

@@ -27,7 +27,7 @@ def fork(repository: Repository, name: str, spec: RevisionLike | None, new_name:
     revision = replace(
         source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
         time=repository.clock(), message=f"fork of {source.name}", diff=None, ops=None, author=repository.actor,
-        agent="", trace_id="",
+        agent="", trace_id="", phase="Committed",
     )  # fmt: skip
     if not repository.refs.exists(new_name):
         repository.share(name, source.id, new_name)

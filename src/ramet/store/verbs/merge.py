@@ -8,16 +8,23 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from ramet.core.paths import decode as decode_name
 from ramet.store.model import trees
 from ramet.store.model.chunker import WHOLE
 from ramet.store.model.ids import TreeId, chunk_id, tree_id
 from ramet.store.model.trees import DIR, FILE, Node
-from ramet.store.packs.writer import PackWriter
 
 Read = Callable[[bytes], bytes]
+
+
+class ObjectWriter(Protocol):
+    """Takes new trees and chunks."""
+
+    def add(self, key: bytes, data: bytes, /) -> None: ...
+
+
 Why = Literal["both changed", "changed and removed", "different kinds"]
 
 
@@ -41,7 +48,7 @@ class TreeMerge:
 
 
 def merge_trees(
-    read: Read, writer: PackWriter, base: TreeId | None, ours: TreeId | None, theirs: TreeId | None
+    read: Read, writer: ObjectWriter, base: TreeId | None, ours: TreeId | None, theirs: TreeId | None
 ) -> TreeMerge:
     """Combine two trees that come from `base`."""
     work = _Merge(read, writer)
@@ -52,7 +59,7 @@ def merge_trees(
 @dataclass
 class _Merge:
     read: Read
-    writer: PackWriter
+    writer: ObjectWriter
     conflicts: list[MergeConflict] = field(default_factory=list)
 
     def nodes(self, tree: TreeId | None) -> dict[bytes, Node]:
@@ -157,7 +164,7 @@ def _edits(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, list[byte
 class TreeStage:
     """New trees that are readable before they are durable."""
 
-    def __init__(self, read: Read, writer: PackWriter) -> None:
+    def __init__(self, read: Read, writer: ObjectWriter) -> None:
         self._read, self._writer = read, writer
         self._made: dict[bytes, bytes] = {trees.EMPTY_ID: trees.EMPTY}
 

@@ -9,13 +9,14 @@ import asyncio
 import errno
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any, Final
 
 from ramet.core import ops
 from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.paths import Path, decode, encode, parse
+from ramet.workspace.costs import total_costs
 from ramet.workspace.session import DEFAULT_SESSION_ID
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import StoredWorkspace
@@ -202,6 +203,11 @@ async def _diff(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) ->
     }
 
 
+async def _costs(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
+    await box.ws.history.load_older()
+    return {"costs": [asdict(row) for row in total_costs(box.ws.history, by=given.get("by", "agent"))]}
+
+
 async def _commit(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     ws, _ = box.stored()
     revision = await ws.commit(given.get("message", ""))
@@ -262,6 +268,8 @@ TOOLS: Final[dict[str, Tool]] = {
         Tool("ws_commit", "Commit everything as a revision.", {"message": _text("What was done.")}, (), _commit),
         Tool("ws_fork", "Create a workspace from a revision of this one, or from its current state.",
              {"name": _text("Name of the new workspace."), "revision": _REVISION}, ("name",), _fork),
+        Tool("ws_costs", "Total commands, failures, time, bytes, tokens and money.",
+             {"by": _text("`agent` (if left out), `session` or `principal`.")}, (), _costs, read_only=True),
         Tool("ws_revert", "Restore a file from a past revision.",
              {"revision": _REVISION, "path": _PATH}, ("revision", "path"), _revert, destructive=True, idempotent=True),
     )

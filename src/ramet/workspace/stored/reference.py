@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ramet.store.verbs.blame import BlameLine
     from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.revert import MergeResult
+    from ramet.workspace.costs import CostRow
     from ramet.workspace.history import ExecutionRecord
     from ramet.workspace.stored.archive_import import ImportResult
     from ramet.workspace.stored.bisect import BisectResult
@@ -147,6 +148,19 @@ class StoredWorkspaceRef:
         found = self._find_or_none(revision)
         return [] if found is None else history_of(self._repository, found, session, last)
 
+    def costs(
+        self,
+        revision: RevisionLike | None = None,
+        *,
+        by: str = "agent",
+        since: float | None = None,
+        until: float | None = None,
+    ) -> list[CostRow]:
+        """Total the records by `agent`, `session` or `principal`: commands, failures, time, bytes, tokens, money."""
+        from ramet.workspace.costs import total_costs
+
+        return total_costs(self.history(revision), by=by, since=since, until=until)
+
     def sessions(self, revision: RevisionLike | None = None) -> list[SavedSession]:
         """List the sessions of a revision."""
         from ramet.workspace.stored.saved_state import sessions_of
@@ -183,6 +197,10 @@ class StoredWorkspaceRef:
         if paths:
             return self._repository.revert_paths(self.name, revision, [_path(path) for path in paths], message)
         return self._repository.revert(self.name, revision, message)
+
+    def undo(self, *, agent: str | None = None, run: str | None = None, message: str = "") -> MergeResult:
+        """Undo the last change, or what an agent or run changed and nothing else. Conflicts change nothing."""
+        return self._repository.undo(self.name, agent=agent, run=run, message=message)
 
     def merge(self, other: str | Revision, message: str = "") -> MergeResult:
         """Merge another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are data and change nothing."""

@@ -335,4 +335,4 @@ class WorkspaceOpener:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         assert self._ws is not None
-        await self._ws.finish()
+        await self._ws.finish(None if kind is None else kind.__name__)

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 COMMIT_RETRIES: Final = 3
 """Retries of a commit after a collection removed what it had written."""
+DRAFT: Final = "Draft"
+"""Phase of a revision that an error interrupted."""
 COMPACT_EVERY: Final = 256
 """Log entries between two compactions."""
 
@@ -305,7 +307,7 @@ class StoredWorkspace(Workspace):
             mounts=written.mounts, kernel=written.kernel, history=written.history, withheld=written.withheld,
             suspected=written.suspected, outputs=tuple(sorted(request.outputs)),
             author=request.author, agent=request.agent or _agent_of(records), time=self.settings.clock(),
-            message=request.message, trace_id=request.trace_id, memory=request.memory,
+            message=request.message, trace_id=request.trace_id, memory=request.memory, phase=self._phase,
         )  # fmt: skip
 
         def publish() -> tuple[Revision, RefEntry]:
@@ -350,6 +352,7 @@ class StoredWorkspace(Workspace):
         except RametError as error:
             self._failure = error  # the revision is durable; the next call reports the failed collection
 
+    _phase = "Committed"
     claim = ""
     """Name of the sandbox that uses this workspace, for its revisions."""
 
@@ -475,13 +478,17 @@ class StoredWorkspace(Workspace):
                 if mount.memory is not None:
                     mount.memory.keeper = UploadWriter(self.repository, self.name)
 
-    async def finish(self) -> None:
-        """Commit remaining changes, release the lease, close. Idempotent."""
+    async def finish(self, error: str | None = None) -> None:
+        """Commit remaining changes, release the lease, close. Idempotent.
+
+        After an error, the commit is a draft: its phase is `Draft`, its message names the error, and `undo` removes it.
+        """
         if self.closed:
             return
         try:
             if self.lease is not None and self.options.commit.on_close:
-                await self.commit("on close")
+                self._phase = "Committed" if error is None else DRAFT
+                await self.commit("on close" if error is None else f"draft: interrupted by {error}")
             if self._gc_task is not None:
                 await self._gc_task
             self._raise_failure()

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ramet.apps.cli.addresses import file_of, split_name
 from ramet.apps.cli.options import AsJson, Name, Where
-from ramet.apps.cli.output import revision_row, show
+from ramet.apps.cli.output import parse_time, revision_row, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, any_store
+
+NEWLINE = "\n"
 
 if TYPE_CHECKING:
     from ramet.apps.client.reference import RemoteRef
@@ -21,13 +23,28 @@ if TYPE_CHECKING:
 
 def log(
     name: Name,
+    paths: Annotated[list[str] | None, Argument(help="Only revisions that changed these, behind `--`.")] = None,
     store: Where = HOME,
     graph: Annotated[bool, Option("--graph", "-g", help="Draw branches and merges.")] = False,
+    last: Annotated[int, Option("--last", "-n", minimum=0, help="Only so many, the newest ones; 0 is all.")] = 0,
+    since: Annotated[str | None, Option(help="Only from this time on, as 2026-01-31 or 2026-01-31T12:00.")] = None,
+    agent: Annotated[str | None, Option(help="Only revisions of this agent or author.")] = None,
+    oneline: Annotated[bool, Option("--oneline", help="One line each: name, agent and message.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the revisions of a workspace, newest first."""
+    """Show the revisions of a workspace, newest first; with paths, those that changed them."""
     where, revision = split_name(name)
     handle = any_store(store)[where]
+    if paths or last or since or agent or oneline:
+        picked = _picked(handle, revision, paths or [], since, agent)
+        rows = [revision_row(one) for one in (picked[:last] if last else picked)]
+        if oneline and not as_json:
+            for row in rows:
+                who = row.get("agent") or row.get("author") or "-"
+                print(f"{row['revision']} {who} {row['message'].partition(NEWLINE)[0]}".rstrip())
+            return
+        show(rows, ("revision", "id", "time", "agent", "message", "lineage"), as_json, empty="no revision fits")
+        return
     names: dict[bytes, list[str]] = {}
     for found in handle.tags():
         names.setdefault(found.target, []).append(found.name)
@@ -49,6 +66,16 @@ def log(
         tags = "".join(f" ({tag})" for tag in names.get(row.revision.id, []))
         subject = row.revision.message.partition("\n")[0]
         print(f"{row.lines} {row.revision.id.hex()[:12]} {row.revision.name}{tags} {subject}".rstrip())
+
+
+def _picked(
+    handle: StoredWorkspaceRef | RemoteRef, revision: str | None, paths: list[str], since: str | None, agent: str | None
+) -> list[Revision]:
+    """The revisions since a time, of an agent, that changed one of the paths."""
+    begin = parse_time(since) or 0.0
+    found = [r for r in handle.log(revision) if r.time >= begin and (agent is None or agent in (r.agent, r.author))]
+    tops = tuple(f"{path.rstrip('/')}/" for path in paths)
+    return [r for r in found if not tops or any(f"{d.path}/".startswith(tops) for d in handle.diff(newer=r))]
 
 
 def _expired_parents(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ramet.apps.cli.addresses import split_name
 from ramet.apps.cli.options import AsJson, Name, Where
-from ramet.apps.cli.output import iso_time, show
+from ramet.apps.cli.output import iso_time, parse_time, show
 from ramet.apps.cli.parameters import Option
 from ramet.apps.cli.stores import HOME, any_store
 
@@ -34,6 +34,39 @@ def history(
     ]  # fmt: skip
     columns = ("number", "time", "kind", "session", "agent", "status", "seconds", "command")
     show(rows, columns, as_json, empty="no command has run in it")
+
+
+def agents(
+    name: Name,
+    store: Where = HOME,
+    by: Annotated[str, Option(help="agent, session or principal.")] = "agent",
+    since: Annotated[str | None, Option(help="Only from this time on, as 2026-01-31 or 2026-01-31T12:00.")] = None,
+    until: Annotated[str | None, Option(help="Only before this time.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what each agent did and what it cost: commands, failures, seconds, bytes, tokens and money."""
+    where, revision = split_name(name)
+    found = any_store(store)[where].costs(revision, by=by, since=parse_time(since), until=parse_time(until))
+    rows = [
+        {
+            by: row.name, "commands": row.commands, "failures": row.failures, "seconds": round(row.seconds, 3),
+            "cpu": round(row.cpu, 3), "read": sum(row.bytes_read.values()), "written": sum(row.bytes_written.values()),
+            "bytes_read": row.bytes_read, "bytes_written": row.bytes_written, "meta": row.meta,
+            "first": iso_time(row.first), "last": iso_time(row.last),
+        }
+        for row in found
+    ]  # fmt: skip
+    columns = [
+        by,
+        "commands",
+        "failures",
+        "seconds",
+        "cpu",
+        "read",
+        "written",
+        *(["meta"] * any(r.meta for r in found)),
+    ]
+    show(rows, tuple(columns), as_json, empty="nothing has run in it")
 
 
 def sessions(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Final
 
-from ramet.apps.cli.addresses import split_name
+from ramet.apps.cli.addresses import name_only, split_name
 from ramet.apps.cli.options import AsJson, Message, Name, Where
 from ramet.apps.cli.output import revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
@@ -82,6 +82,25 @@ def merge(
     result = any_store(store)[split_name(name)[0]].merge(other, message)
     if result.revision is not None:
         say(revision_row(result.revision), result.revision.name, as_json)
+        return 0
+    show([{"conflict": c.why, "path": c.path} for c in result.conflicts], ("conflict", "path"), as_json)
+    return 4
+
+
+def undo(
+    name: Name,
+    store: Where = HOME,
+    agent: Annotated[str | None, Option(help="Undo what this agent changed.")] = None,
+    run: Annotated[str | None, Option(help="Undo what this run changed: a trace, session or sandbox.")] = None,
+    message: Message = "",
+    as_json: AsJson = False,
+) -> int:
+    """Undo the last change, or what one agent or run changed. Later changes stay; the history stays.
+    Conflicts with later changes are listed, change nothing, and give status 4.
+    """
+    result = any_store(store)[name_only(name)].undo(agent=agent, run=run, message=message)
+    if result.revision is not None:
+        say(revision_row(result.revision), f"{result.revision.name}: {result.revision.message}", as_json)
         return 0
     show([{"conflict": c.why, "path": c.path} for c in result.conflicts], ("conflict", "path"), as_json)
     return 4

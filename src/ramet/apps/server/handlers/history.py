@@ -235,6 +235,20 @@ async def merge(api: Api, call: Call) -> Reply:
     return answer(models.Merged(revision, conflicts), 200 if done.ok else 409)
 
 
+async def undo(api: Api, call: Call) -> Reply:
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Undo)
+    handle = api.handle(call)
+    async with api.workspaces.alone(call.parts[0]):
+        done = await api.workspaces.blocking(
+            lambda: handle().undo(agent=asked.agent, run=asked.run, message=asked.message)
+        )
+    conflicts = [models.Conflict(one.path, one.why) for one in done.conflicts]
+    if done.revision is not None:
+        api.events.add("reverted", call.parts[0], revision=done.revision.name)
+    revision = None if done.revision is None else revision_info(done.revision)
+    return answer(models.Merged(revision, conflicts), 200 if done.ok else 409)
+
+
 async def tags(api: Api, call: Call) -> Reply:
     handle = api.handle(call)
     found = await api.workspaces.blocking(lambda: handle().tags())

@@ -1,0 +1,59 @@
+"""Cost totals of records: commands, failures, time, bytes, tokens and money, by agent, session or principal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from ramet.core.errors import RametError
+from ramet.workspace.history import ExecutionRecord
+
+GROUPS: Final = {"agent": "agent_id", "session": "session_id", "principal": "principal"}
+"""What totals are grouped by, and the field of a record."""
+
+
+@dataclass
+class CostRow:
+    """Totals of one agent, session or principal. `meta` sums the numbers that callers gave, such as `tokens`."""
+
+    name: str
+    commands: int = 0
+    """Records of any kind."""
+    failures: int = 0
+    """Records whose exit code is not 0."""
+    seconds: float = 0.0
+    cpu: float = 0.0
+    bytes_read: dict[str, int] = field(default_factory=dict)
+    """By mount."""
+    bytes_written: dict[str, int] = field(default_factory=dict)
+    meta: dict[str, float] = field(default_factory=dict)
+    first: float = 0.0
+    """When the first of them began, in seconds since the epoch."""
+    last: float = 0.0
+
+
+def total_costs(
+    records: Iterable[ExecutionRecord], *, by: str = "agent", since: float | None = None, until: float | None = None
+) -> list[CostRow]:
+    """Total the records that began in a span of time, one row per group, by name."""
+    attribute = GROUPS.get(by)
+    if attribute is None:
+        raise RametError("invalid_argument", f"cannot total costs by {by!r}", f"Use one of {', '.join(GROUPS)}.")
+    rows: dict[str, CostRow] = {}
+    for record in records:
+        if (since is not None and record.started_at < since) or (until is not None and record.started_at >= until):
+            continue
+        row = rows.setdefault(getattr(record, attribute), CostRow(getattr(record, attribute), first=record.started_at))
+        row.commands += 1
+        row.failures += bool(record.exit_code)
+        row.seconds += record.duration
+        row.cpu += record.cpu
+        row.bytes_read = dict(Counter(row.bytes_read) + Counter(record.bytes_read))
+        row.bytes_written = dict(Counter(row.bytes_written) + Counter(record.bytes_written))
+        for key, value in record.meta.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                row.meta[key] = row.meta.get(key, 0) + value
+        row.first, row.last = min(row.first, record.started_at), max(row.last, record.ended_at)
+    return [rows[name] for name in sorted(rows)]
