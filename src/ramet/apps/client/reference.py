@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from ramet.store.verbs.blame import BlameLine
     from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.revert import MergeResult
-    from ramet.workspace.costs import CostRow
     from ramet.workspace.history import ExecutionRecord
     from ramet.workspace.stored.archive_import import ImportResult
     from ramet.workspace.stored.bisect import BisectResult
+    from ramet.workspace.stored.costs import CostRow
     from ramet.workspace.stored.git_push import Push, Pushed, Secrets
     from ramet.workspace.stored.saved_state import EndedJob, SavedSession
 
@@ -254,7 +254,7 @@ class RemoteRef:
         until: float | None = None,
     ) -> list[CostRow]:
         """Totals of the records by `agent`, `session` or `principal`."""
-        from ramet.workspace.costs import CostRow
+        from ramet.workspace.stored.costs import CostRow
 
         found = self._get("costs", revision=self._spec(revision), by=by, since=since, until=until)["costs"]
         return [as_kind(plain, CostRow) for plain in found]

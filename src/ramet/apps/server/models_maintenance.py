@@ -9,8 +9,8 @@ from msgspec import Meta, field
 from ramet.apps.server.models import Answer, Body, Id, MountInfo, Path, RevisionInfo, Spec
 from ramet.store.refs.retention import Retention
 from ramet.store.verbs.key_admin import RingReport
-from ramet.workspace.costs import CostRow
 from ramet.workspace.history import ExecutionRecord
+from ramet.workspace.stored.costs import CostRow
 from ramet.workspace.stored.git_push import Pushed
 from ramet.workspace.stored.saved_state import EndedJob
 

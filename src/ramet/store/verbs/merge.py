@@ -19,7 +19,7 @@ from ramet.store.model.trees import DIR, FILE, Node
 Read = Callable[[bytes], bytes]
 
 
-class ObjectWriter(Protocol):
+class MergeWriter(Protocol):
     """Takes new trees and chunks."""
 
     def add(self, key: bytes, data: bytes, /) -> None: ...
@@ -48,7 +48,7 @@ class TreeMerge:
 
 
 def merge_trees(
-    read: Read, writer: ObjectWriter, base: TreeId | None, ours: TreeId | None, theirs: TreeId | None
+    read: Read, writer: MergeWriter, base: TreeId | None, ours: TreeId | None, theirs: TreeId | None
 ) -> TreeMerge:
     """Combine two trees that come from `base`."""
     work = _Merge(read, writer)
@@ -59,7 +59,7 @@ def merge_trees(
 @dataclass
 class _Merge:
     read: Read
-    writer: ObjectWriter
+    writer: MergeWriter
     conflicts: list[MergeConflict] = field(default_factory=list)
 
     def nodes(self, tree: TreeId | None) -> dict[bytes, Node]:
@@ -164,7 +164,7 @@ def _edits(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, list[byte
 class TreeStage:
     """New trees that are readable before they are durable."""
 
-    def __init__(self, read: Read, writer: ObjectWriter) -> None:
+    def __init__(self, read: Read, writer: MergeWriter) -> None:
         self._read, self._writer = read, writer
         self._made: dict[bytes, bytes] = {trees.EMPTY_ID: trees.EMPTY}
 

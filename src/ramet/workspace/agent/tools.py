@@ -16,8 +16,8 @@ from typing import Any, Final
 from ramet.core import ops
 from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.paths import Path, decode, encode, parse
-from ramet.workspace.costs import total_costs
 from ramet.workspace.session import DEFAULT_SESSION_ID
+from ramet.workspace.stored.costs import total_costs
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import StoredWorkspace
 from ramet.workspace.workspace import Workspace

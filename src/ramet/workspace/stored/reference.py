@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from ramet.store.verbs.blame import BlameLine
     from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.revert import MergeResult
-    from ramet.workspace.costs import CostRow
     from ramet.workspace.history import ExecutionRecord
     from ramet.workspace.stored.archive_import import ImportResult
     from ramet.workspace.stored.bisect import BisectResult
+    from ramet.workspace.stored.costs import CostRow
     from ramet.workspace.stored.git_push import Push, Pushed, Secrets
     from ramet.workspace.stored.saved_state import EndedJob, SavedSession
 
@@ -157,7 +157,7 @@ class StoredWorkspaceRef:
         until: float | None = None,
     ) -> list[CostRow]:
         """Total the records by `agent`, `session` or `principal`: commands, failures, time, bytes, tokens, money."""
-        from ramet.workspace.costs import total_costs
+        from ramet.workspace.stored.costs import total_costs
 
         return total_costs(self.history(revision), by=by, since=since, until=until)
 
