@@ -387,13 +387,13 @@ def test_sessions_history_links_times_and_modes_come_back() -> None:
         "1 x y z", "called", "/p", "751 1612325106 2", "644 1612325106 2", "644 1612325106 2", "q/one", "300", "299",
         "l", "log", "r",
     ]  # fmt: skip
-    assert found.revision.ops == {"first": 1, "last": 303, "writers": {}}
+    assert found.revision.ops == {"first": 1, "last": 304, "writers": {}, "lines": {}}
 
     async def numbers() -> list[int]:
         async with Store(place, clock=lambda: later() + 3600).open("w", readonly=True) as ws:
             return [record.number for record in ws.history]
 
-    assert asyncio.run(numbers()) == list(range(1, 304))
+    assert asyncio.run(numbers()) == list(range(1, 305))
 
 
 def test_who_comes_too_late_is_told_and_not_believed() -> None:

@@ -50,6 +50,9 @@ class Lending:
         """Remove files of a directory in one call; return how many of the first."""
         return 0
 
+    async def note_copy(self, src: Path, dst: Path) -> None:
+        """Tell that a write gave `dst` the content of `src`, so that its lines keep their writers."""
+
 
 class FileSystem(Resource, Protocol):
     """Every verb follows links in all but the last component; `read`, `write` and `open` follow the last one too.

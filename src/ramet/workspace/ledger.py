@@ -426,11 +426,11 @@ class Attribution:
         for path, found in sorted(taken.files.items()):
             if len(writers) + len(ranges) + len(sources) >= MAX_WRITERS:
                 break
-            if found.source is None:
-                if self.had(path):
-                    sources[path] = ""
-            elif found.source != path:
+            implied = lines.origin(taken.moves, path)
+            if found.source is not None and found.source != implied:
                 sources[path] = found.source
+            elif found.source is None and implied is not None and self.had(implied):
+                sources[path] = ""
             if found.lost:
                 continue
             if not found.versions and found.owners is None and found.last is None:

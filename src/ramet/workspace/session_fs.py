@@ -257,6 +257,10 @@ class SessionFS(Whole, Lending):
         self._note_all("remove", directory, zip(names[:done], repeat(0)))
         return done
 
+    async def note_copy(self, src: Path, dst: Path) -> None:
+        if self._recorder.ledger is not None:
+            self._recorder.copied(await self._vfs.resolve(src), await self._vfs.resolve(dst), None)
+
     def _note_all(self, verb: str, directory: Path, files: Iterable[tuple[str, int]]) -> None:
         """Record one operation for each of these files, with its bytes."""
         mount, now, session, agent = self._vfs.mount_of(directory), self._now(), self.session_id, self.agent_id

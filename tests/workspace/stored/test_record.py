@@ -56,7 +56,7 @@ def test_reverted_paths_and_merges_name_their_caller(store: Store) -> None:
     merged = store["w"].merge("x").revision
     assert merged is not None and (merged.author, merged.agent) == ("ada", "")
     assert [r.command for r in store["w"].history()][-2:] == ["revert /a to w-1", "merge x-2"]
-    assert [r.command for r in store["x"].history()] == ["echo one > /a", "echo x > /x"]
+    assert [r.command for r in store["x"].history()] == ["echo one > /a", "fork w-1 x", "echo x > /x"]
 
 
 def test_blame_looks_through_a_revert_to_the_writer(store: Store) -> None:

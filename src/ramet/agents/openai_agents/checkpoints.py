@@ -11,7 +11,7 @@ import json
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import IO, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from ramet.agents.openai_agents.archive import portable_target
 from ramet.backends.local.ram import RAMResource
@@ -21,11 +21,13 @@ from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.paths import decode as decode_name
 from ramet.store.checkout.walk import content, walk_tree
+from ramet.store.commit.kernel_state import append_records, no_writers
 from ramet.store.commit.memory_tree import commit_memory, unchanged_tree
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.model.trees import DIR, LINK
 from ramet.store.repository import Repository
+from ramet.workspace.session import DEFAULT_AGENT_ID
 from ramet.workspace.snapshot.tar import TarWriter
 
 MAGIC: Final = b"ramet-revision\0"
@@ -101,6 +103,8 @@ class RevisionNote(NamedTuple):
     message: str = ""
     root: str = ""
     """Root of the workspace in its sandbox, the prefix of absolute links."""
+    records: tuple[dict[str, Any], ...] = ()
+    """What happened since the last revision; paths are those of the sandbox."""
 
 
 async def commit(store: str, name: str, fork: RAMResource, made: RevisionNote) -> Revision:
@@ -135,6 +139,7 @@ def record(repository: Repository, name: str, tree: TreeId, about: RevisionNote)
         mounts=(MountState("/", "ram", tree=tree),), time=repository.clock(), message=about.message,
     )  # fmt: skip
     if not repository.refs.exists(name):
+        made = _with_records(repository, made, None, about)
         repository.begin(name, made)
         return made
     with repository.writing(name) as entry:
@@ -143,8 +148,20 @@ def record(repository: Repository, name: str, tree: TreeId, about: RevisionNote)
             if head.mounts == made.mounts:
                 return head
             made = replace(made, seq=head.seq + 1, parents=(head.id,))
+        made = _with_records(repository, made, head, about)
         repository.commit(name, entry, made)
     return made
+
+
+def _with_records(repository: Repository, made: Revision, head: Revision | None, about: RevisionNote) -> Revision:
+    """Add what happened in the sandbox to the history of its workspace."""
+    writer = repository.writer(made.workspace)
+    kernel, history, first = append_records(repository.packs, writer, head, about.records)
+    writer.finish()
+    agents = {str(record["agent_id"]) for record in about.records}
+    agent = agents.pop() if len(agents) == 1 and agents != {DEFAULT_AGENT_ID} else ""
+    ops = no_writers(first, first + len(about.records) - 1)
+    return replace(made, kernel=kernel, history=history, agent=agent, ops=ops)
 
 
 def _head(repository: Repository, name: str) -> Revision | None:

@@ -16,6 +16,7 @@ from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec, resolve_snapshot
 from ramet.agents.openai_agents.open_sandboxes import OPEN, SessionSource, drop_sandbox, open_sandbox
 from ramet.agents.openai_agents.session import RametSandboxSession, RametSandboxSessionState
 from ramet.workspace.mounts import MountForm
+from ramet.workspace.session import DEFAULT_AGENT_ID
 from ramet.workspace.workspace import Workspace
 
 
@@ -58,14 +59,17 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         instrumentation: Instrumentation | None = None,
         dependencies: Dependencies | None = None,
         mounts: Mapping[str, MountForm] | None = None,
+        agent_id: str = DEFAULT_AGENT_ID,
     ) -> None:
         """Configure a client. Every session has `mounts`: absolute path to resource, or to (resource, mode).
+
+        `agent_id` names the agent in the history: the SDK does not say which agent uses a session.
 
         With `workspace`, all sessions use it at the manifest's root (`/workspace`); you close it.
         """
         self._instrumentation = instrumentation if instrumentation is not None else Instrumentation()
         self._dependencies = dependencies
-        self._given = SessionSource(dict(mounts or {}), workspace)
+        self._given = SessionSource(dict(mounts or {}), workspace, agent_id)
 
     async def create(
         self,

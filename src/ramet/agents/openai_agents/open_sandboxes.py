@@ -24,6 +24,7 @@ from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.core.resource import Resource
 from ramet.core.stat import Kind
 from ramet.workspace.mounts import MountForm, MountMode, as_mounts
+from ramet.workspace.session import DEFAULT_AGENT_ID
 from ramet.workspace.workspace import Workspace
 
 MAX_PACKED = 32 << 20
@@ -41,6 +42,7 @@ class SessionSource(NamedTuple):
 
     mounts: Mapping[str, MountForm] = MappingProxyType({})
     workspace: Workspace | None = None
+    agent_id: str = DEFAULT_AGENT_ID
 
 
 @dataclass
@@ -53,6 +55,7 @@ class OpenSandbox:
     """Prefix of its shell sessions' names; a shared workspace has others."""
     owned: bool = True
     """Whether the workspace ends with the sandbox."""
+    agent_id: str = DEFAULT_AGENT_ID
     busy: set[int] = field(default_factory=set)
     """Numbers of running shell sessions."""
     told: int = 0
@@ -104,6 +107,9 @@ class OpenSandbox:
         place = self._memory()
         if place is not None and place[1] == ROOT:
             place[0].take_over(found)
+            self.workspace.recorder.add("import", f"import a tree to {self.root}")
+            if self.workspace.recorder.ledger is not None:
+                self.workspace.recorder.ledger.mounted(self.root)
             return
         fs = self.workspace.fs
         for name, _ in await ops.scan_sorted(fs, self.root):
@@ -125,7 +131,8 @@ class OpenSandbox:
         """Return the commands since the last call, shortened, for a revision's message."""
         new = self.workspace.history.after(self.told - 1)
         self.told = self.workspace.history.next_number
-        lines = [self.workspace.secrets.scrub_text(_asked(record.command).partition("\n")[0][:72]) for record in new]
+        commands = [_asked(record.command) for record in new if record.kind == "command"]
+        lines = [self.workspace.secrets.scrub_text(command.partition("\n")[0][:72]) for command in commands]
         shown = "; ".join(lines[-LINES:])
         return f"... {shown}" if len(lines) > LINES else shown
 
@@ -168,6 +175,7 @@ async def open_sandbox(session_id: uuid.UUID, manifest: Any, given: SessionSourc
                 if prefix not in given.workspace.fs.mounts:
                     given.workspace.mount(str(prefix), mount.resource, mount.mode)
             await ops.make_dirs(given.workspace.fs, root)
+        found.agent_id = given.agent_id
         OPEN[session_id] = found
     return found
 

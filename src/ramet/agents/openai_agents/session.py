@@ -7,6 +7,7 @@ import hashlib
 import io
 import logging
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path as HostPath
 from pathlib import PurePosixPath
 from stat import S_IFDIR
@@ -158,7 +159,8 @@ class RametSandboxSession(BaseSandboxSession):
             self._here().mount(parse(str(entry._resolve_mount_path(self, dest))), entry)
             return []
         if isinstance(entry, GitRepo):
-            await fetch_repository(self._fs, entry, await self._reach(dest, for_write=True))
+            with self._recording("import", f"import a git repository to {dest}"):
+                await fetch_repository(self._fs, entry, await self._reach(dest, for_write=True))
             await entry._apply_metadata(self, dest)
             return []
         return list(await entry.apply(self, dest, base_dir))
@@ -198,7 +200,8 @@ class RametSandboxSession(BaseSandboxSession):
             env = await self._environment(live)
             live.workspace.create_session(session_id, env=env, cwd=str(live.root))
             try:
-                result = await live.workspace.execute(as_text([str(w) for w in command]), session_id, timeout=timeout)
+                text, agent = as_text([str(w) for w in command]), live.agent_id
+                result = await live.workspace.execute(text, session_id, agent_id=agent, timeout=timeout)
             finally:
                 await live.workspace.close_session(session_id)
         except Exception as error:
@@ -335,12 +338,17 @@ class RametSandboxSession(BaseSandboxSession):
         except OSError as error:
             raise WorkspaceArchiveWriteError(path=HostPath(path), cause=error) from error
 
+    def _recording(self, kind: str, summary: str) -> AbstractContextManager[object]:
+        """Make one record of the changes of one call."""
+        return self._here().workspace.recording(kind, summary, agent_id=self._here().agent_id)
+
     async def _store(self, found: Path, stream: io.IOBase, how: How) -> None:
         content: bytes = stream.read()  # type: ignore[attr-defined]
-        await ops.make_dirs(self._fs, found.parent)
-        if how is How.REPLACE and await self._is_pipe(found):
-            raise fail(errno.EINVAL, found, "Not a regular file")
-        await self._fs.write(found, content, how)
+        with self._recording("tool", f"write {found} ({len(content)} bytes)"):
+            await ops.make_dirs(self._fs, found.parent)
+            if how is How.REPLACE and await self._is_pipe(found):
+                raise fail(errno.EINVAL, found, "Not a regular file")
+            await self._fs.write(found, content, how)
 
     async def _is_pipe(self, found: Path) -> bool:
         try:
@@ -363,13 +371,14 @@ class RametSandboxSession(BaseSandboxSession):
         self._refuse_user(user, ("mkdir", str(path)))
         try:
             found = await self._reach(path, for_write=True)
-            if parents:
-                await ops.make_dirs(self._fs, found.parent)
-            try:
-                await self._fs.mkdir(found)
-            except FileExistsError:
-                if not (await self._fs.stat(found)).is_dir:
-                    raise
+            with self._recording("tool", f"mkdir {found}"):
+                if parents:
+                    await ops.make_dirs(self._fs, found.parent)
+                try:
+                    await self._fs.mkdir(found)
+                except FileExistsError:
+                    if not (await self._fs.stat(found)).is_dir:
+                        raise
         except OSError as error:
             raise WorkspaceArchiveWriteError(path=HostPath(path), cause=error) from error
 
@@ -396,14 +405,15 @@ class RametSandboxSession(BaseSandboxSession):
         return False
 
     async def _remove(self, found: Path, recursive: bool) -> None:
-        if not recursive:
-            await self._fs.remove(found)
-        elif found == self._here().root:
-            for name, _ in await ops.scan_sorted(self._fs, found):
-                await ops.remove_tree(self._fs, found / name)
-        else:
-            self._check_removal(found)
-            await ops.remove_tree(self._fs, found)
+        with self._recording("tool", f"rm {found}"):
+            if not recursive:
+                await self._fs.remove(found)
+            elif found == self._here().root:
+                for name, _ in await ops.scan_sorted(self._fs, found):
+                    await ops.remove_tree(self._fs, found / name)
+            else:
+                self._check_removal(found)
+                await ops.remove_tree(self._fs, found)
 
     async def _remove_workspace_entry_on_resume(self, path: HostPath) -> None:
         try:
@@ -421,7 +431,8 @@ class RametSandboxSession(BaseSandboxSession):
             dst = await self._reach(destination, for_write=True, entry=True)
             if (await self._fs.stat(src)).kind not in (Kind.FILE, Kind.LINK):
                 raise fail(errno.EINVAL, src, "Move source must be a regular file or symlink")
-            await self._fs.rename(src, dst)
+            with self._recording("tool", f"mv {src} {dst}"):
+                await self._fs.rename(src, dst)
         except OSError as error:
             _fail(command, f"mv: cannot move '{source}' to '{destination}'", error)
 
@@ -486,9 +497,10 @@ class RametSandboxSession(BaseSandboxSession):
         try:
             source = again(start, data)
             opened = Archive(source)
-            if clear:
-                await self._clear_workspace_root_on_resume()
-            await place(self._here().workspace.fs, self._here().root, opened)
+            with self._recording("import", f"import an archive to {root}"):
+                if clear:
+                    await self._clear_workspace_root_on_resume()
+                await place(self._here().workspace.fs, self._here().root, opened)
         except UnsafeTarMemberError as error:
             context = {"reason": error.reason, "member": error.member}
             raise WorkspaceArchiveWriteError(path=root, context=context, cause=error) from error
@@ -531,7 +543,8 @@ class RametSandboxSession(BaseSandboxSession):
     async def _checkpoint(self, store: str, workspace: str) -> Pointer:
         live = self._here()
         await live.workspace.sync()
-        made = RevisionNote(live.said(), str(live.root))
+        records = tuple(record.as_dict() for record in live.workspace.history.after(live.told - 1))
+        made = RevisionNote(live.said(), str(live.root), records)
         revision = await commit(store, workspace, await live.tree(self._skipped()), made)
         return Pointer(store, workspace, revision.id.hex())
 

@@ -158,7 +158,7 @@ async def _run(
     try:
         live.workspace.create_session(session_id, env=env, cwd=str(live.root))
         try:
-            execution = live.workspace.execute(text, session_id, stdin=stdin)
+            execution = live.workspace.execute(text, session_id, stdin=stdin, agent_id=live.agent_id)
             async for output in execution:
                 terminal.say(output.data)
             if execution.result is not None:

@@ -331,6 +331,8 @@ class Copier:
         reader = await fs.open(src)
         await reader.close()
         await fs.write(dst, fs.read(src))
+        if isinstance(fs, Lending):
+            await fs.note_copy(src, dst)
         return False
 
     async def _attributes(self, dst: Path, stat: Stat, there: Stat | None) -> None:

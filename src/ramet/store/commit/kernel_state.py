@@ -77,27 +77,46 @@ def records_of(packs: PackReader, revision: Revision, first: int, last: int) -> 
     return [record for record in found if first <= record.get("number", 0) <= last]
 
 
-def append_record(
-    packs: PackReader, writer: PackWriter, head: Revision, record: Plain, sessions: Revision | None = None
+def append_records(
+    packs: PackReader,
+    writer: PackWriter,
+    head: Revision | None,
+    new: Sequence[Plain],
+    sessions: Revision | None = None,
 ) -> tuple[ChunkId, tuple[ChunkId, ...], int]:
-    """Write the kernel state of a revision that follows `head`: its history and one more record.
+    """Write the kernel state of a revision that follows `head`: its history and more records, numbered anew.
 
-    Sessions and jobs are those of `sessions`, or of `head`. Returns the kernel, the segments and the record's number.
+    Sessions and jobs are those of `sessions`, or of `head`. Returns the kernel, the segments and the first number.
     """
-    history = newest_kernel_of(packs, head) if head.kernel is not None else {}
-    records, segments = list(history.get("history", {}).get("records", [])), list(head.history)
+    history = newest_kernel_of(packs, head) if head is not None and head.kernel is not None else {}
+    records = list(history.get("history", {}).get("records", []))
+    segments = [] if head is None else list(head.history)
     if not records and segments:
         records = read_segment(packs, segments.pop())
-    number = int(records[-1]["number"]) + 1 if records else 1
-    records.append({**record, "number": number})
-    tail = (number + 1) // SEGMENT * SEGMENT
-    if tail > int(records[0]["number"]):
-        segments.append(write_chunk(writer, encode_json([one for one in records if one["number"] < tail])))
-        records = [one for one in records if one["number"] >= tail]
+    first = int(records[-1]["number"]) + 1 if records else 1
+    records += [{**record, "number": first + at} for at, record in enumerate(new)]
+    tail = (first + len(new)) // SEGMENT * SEGMENT
+    while records and int(records[0]["number"]) < tail:
+        end = (int(records[0]["number"]) // SEGMENT + 1) * SEGMENT
+        segments.append(write_chunk(writer, encode_json([one for one in records if one["number"] < end])))
+        records = [one for one in records if one["number"] >= end]
     source = head if sessions is None else sessions
-    state = newest_kernel_of(packs, source) if source.kernel is not None else {}
+    state = newest_kernel_of(packs, source) if source is not None and source.kernel is not None else {}
     kernel = write_chunk(writer, encode_json({**state, "history": {"records": records}}))
-    return kernel, tuple(segments), number
+    return kernel, tuple(segments), first
+
+
+def plain_record(kind: str, actor: str, command: str, time: float) -> Plain:
+    """Return the record of a change of a whole workspace by its caller."""
+    return {
+        "kind": kind, "session_id": "", "agent_id": actor, "principal": actor, "command": command,
+        "started_at": time, "ended_at": time, "exit_code": 0,
+    }  # fmt: skip
+
+
+def no_writers(first: int, last: int) -> Plain:
+    """Return the `ops` of a revision whose lines all come from other revisions, or from nobody knows where."""
+    return {"first": first, "last": last, "writers": {}, "lines": {}}
 
 
 class Segments:

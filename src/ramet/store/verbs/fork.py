@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ramet.core.errors import RametError
+from ramet.store.commit.kernel_state import append_records, no_writers, plain_record
 from ramet.store.commit.reliance_check import content_collected, secure_content
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.grants import TRUSTED
@@ -24,14 +25,19 @@ def fork(repository: Repository, name: str, spec: RevisionLike | None, new_name:
     repository.require_safe_refs()
     seen = repository.gc_log.now().number
     source = repository.find(name, spec)
-    revision = replace(
-        source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
-        time=repository.clock(), message=f"fork of {source.name}", diff=None, ops=None, author=repository.actor,
-        agent="", trace_id="", phase="Committed",
-    )  # fmt: skip
     if not repository.refs.exists(new_name):
         repository.share(name, source.id, new_name)
     _inherit(repository, name, new_name)
+    now, actor = repository.clock(), repository.actor
+    writer = repository.writer(new_name)
+    record = plain_record("fork", actor, f"fork {source.name} {new_name}", now)
+    kernel, history, number = append_records(repository.packs, writer, source, [record])
+    writer.finish()
+    revision = replace(
+        source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
+        kernel=kernel, history=history, time=now, message=f"fork of {source.name}", diff=None,
+        ops=no_writers(number, number), author=actor, agent="", trace_id="", phase="Committed",
+    )  # fmt: skip
     begin(repository, new_name, revision, source, seen)
     return revision
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ramet.store.commit.kernel_state import append_record
+from ramet.store.commit.kernel_state import append_records, no_writers, plain_record
 from ramet.store.model.address import parse_address
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
@@ -117,15 +117,12 @@ class RevisionStep:
     ) -> Revision:
         """Return the revision after the head: `like` with these fields, by the caller, with one more record."""
         now, actor = self.repository.clock(), self.repository.actor
-        record = {
-            "kind": self.kind, "session_id": "", "agent_id": actor, "principal": actor, "command": self.summary,
-            "started_at": now, "ended_at": now, "exit_code": 0,
-        }  # fmt: skip
-        kernel, history, number = append_record(self.repository.packs, writer, self.head, record, sessions)
+        record = plain_record(self.kind, actor, self.summary, now)
+        kernel, history, number = append_records(self.repository.packs, writer, self.head, [record], sessions)
         return replace(
             like, seq=self.head.seq + 1, kernel=kernel, history=history, author=actor, agent="", trace_id="", time=now,
             message=self.message or self.summary, diff=None, memory=None, phase="Committed",
-            ops={"first": number, "last": number, "writers": {}, "lines": {}}, **fields,
+            ops=no_writers(number, number), **fields,
         )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ from ramet.store.model.revisions import MemoryImage, Revision
 from ramet.workspace.agent.checkpoints import Checkpointer, unavailable_here, wake
 from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.result import IOResult
+from ramet.workspace.session import DEFAULT_SESSION_ID
 from ramet.workspace.stored.git_push import (
     GitSettings,
     Push,
@@ -301,11 +302,12 @@ class Sandbox:
         done: IOResult = self._do(act())
         return done
 
-    def _change(self, work: Any) -> None:
-        """Change files, and return when the change survives this process."""
+    def _change(self, work: Any, summary: str) -> None:
+        """Change files, as one record, and return when the change survives this process."""
 
         async def act() -> None:
-            await work
+            with self._ws.recording("write", summary, session_id=DEFAULT_SESSION_ID):
+                await work
             if self._opening is not None:
                 await self._ws.acknowledge()
 
@@ -441,13 +443,14 @@ class Files:
 
     def write(self, path: str, data: str | bytes) -> None:
         """Write a file; creates parent directories."""
+        content = data.encode() if isinstance(data, str) else data
 
         async def act() -> None:
             fs = self._sandbox._ws.get_session().fs
             await ops.make_dirs(fs, self._at(path).parent)
-            await fs.write(self._at(path), data.encode() if isinstance(data, str) else data)
+            await fs.write(self._at(path), content)
 
-        self._sandbox._change(act())
+        self._sandbox._change(act(), f"write {self._at(path)} ({len(content)} bytes)")
 
     def read(self, path: str) -> bytes:
         data: bytes = self._sandbox._do(ops.read_bytes(self._sandbox._ws.get_session().fs, self._at(path)))
@@ -464,10 +467,12 @@ class Files:
         return bool(self._sandbox._do(ops.exists(self._sandbox._ws.get_session().fs, self._at(path))))
 
     def mkdir(self, path: str) -> None:
-        self._sandbox._change(ops.make_dirs(self._sandbox._ws.get_session().fs, self._at(path)))
+        where = self._at(path)
+        self._sandbox._change(ops.make_dirs(self._sandbox._ws.get_session().fs, where), f"mkdir {where}")
 
     def remove(self, path: str) -> None:
-        self._sandbox._change(ops.remove_tree(self._sandbox._ws.get_session().fs, self._at(path)))
+        where = self._at(path)
+        self._sandbox._change(ops.remove_tree(self._sandbox._ws.get_session().fs, where), f"remove {where}")
 
 
 def _heed_sigterm() -> None:

@@ -9,6 +9,7 @@ import asyncio
 import errno
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any, Final
@@ -16,7 +17,7 @@ from typing import Any, Final
 from ramet.core import ops
 from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.paths import Path, decode, encode, parse
-from ramet.workspace.session import DEFAULT_SESSION_ID
+from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
 from ramet.workspace.stored.costs import total_costs
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import StoredWorkspace
@@ -31,11 +32,18 @@ ReportProgress = Callable[[float, str], Awaitable[None]]
 class Toolbox:
     """A workspace for tools: one session, and files for long output."""
 
-    def __init__(self, ws: Any, session_id: str = DEFAULT_SESSION_ID) -> None:
-        self.ws, self.session_id = ws, session_id
+    def __init__(self, ws: Any, session_id: str = DEFAULT_SESSION_ID, agent_id: str = DEFAULT_AGENT_ID) -> None:
+        self.ws, self.session_id, self.agent_id = ws, session_id, agent_id
         self.name = ws.name if isinstance(ws, StoredWorkspace) else None
         """Name of the workspace in its store."""
         self._numbers = count(1)
+
+    def recording(self, tool: str, given: Mapping[str, Any]) -> AbstractContextManager[object]:
+        """Make one record of what a tool changes; a server records by itself."""
+        if not isinstance(self.ws, Workspace):
+            return nullcontext()
+        where = str(given.get("path", "")) or str(given.get("name", ""))
+        return self.ws.recording("tool", f"{tool} {where}".strip(), session_id=self.session_id, agent_id=self.agent_id)
 
     async def ready(self) -> None:
         """Prepare for a call; a local workspace needs nothing."""
@@ -82,6 +90,8 @@ class Tool:
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
+    records: bool = False
+    """Whether a call is one record; the shell records its commands itself."""
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -108,7 +118,13 @@ _KINDS: Final[dict[str, Any]] = {"string": str, "integer": int, "number": (int, 
 
 async def _bash(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     work = asyncio.ensure_future(
-        box.ws.execute(given["command"], box.session_id, cwd=given.get("cwd"), timeout=given.get("timeout", 600.0))
+        box.ws.execute(
+            given["command"],
+            box.session_id,
+            agent_id=box.agent_id,
+            cwd=given.get("cwd"),
+            timeout=given.get("timeout", 600.0),
+        )
     )
     seconds = 0
     try:
@@ -167,7 +183,7 @@ async def _ls(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> d
 
 async def _command(box: Toolbox, command: str, **env: str) -> dict[str, Any]:
     """Run a search command with its arguments as variables, which avoids quoting."""
-    result = await box.ws.execute(command, box.session_id, env=env, timeout=600.0)
+    result = await box.ws.execute(command, box.session_id, agent_id=box.agent_id, env=env, timeout=600.0)
     if result.exit_code > 1:
         raise RametError("invalid_argument", decode(result.stderr).strip() or "the search failed", "see the message")
     return await box.bound_output(result.stdout)
@@ -251,10 +267,10 @@ TOOLS: Final[dict[str, Tool]] = {
               "limit": {"type": "integer", "description": "Number of lines."}}, ("path",), _read, read_only=True),
         Tool("write", "Write a file: create parent directories, replace existing content.",
              {"path": _PATH, "content": _text("The whole content.")}, ("path", "content"), _write, destructive=True,
-             idempotent=True),
+             idempotent=True, records=True),
         Tool("edit", "Replace text in a file; it must occur exactly once unless `all` is set.",
              {"path": _PATH, "old": _text("Text to replace."), "new": _text("Replacement."),
-              "all": {"type": "boolean"}}, ("path", "old", "new"), _edit, destructive=True),
+              "all": {"type": "boolean"}}, ("path", "old", "new"), _edit, destructive=True, records=True),
         Tool("ls", "List a directory.", {"path": _PATH}, (), _ls, read_only=True),
         Tool("glob", "Find files by a pattern such as `**/*.py`.", {"pattern": _text("The pattern."), "path": _PATH},
              ("pattern",), _glob, read_only=True),
@@ -271,7 +287,8 @@ TOOLS: Final[dict[str, Tool]] = {
         Tool("ws_costs", "Total commands, failures, time, bytes, tokens and money.",
              {"by": _text("`agent` (if left out), `session` or `principal`.")}, (), _costs, read_only=True),
         Tool("ws_revert", "Restore a file from a past revision.",
-             {"revision": _REVISION, "path": _PATH}, ("revision", "path"), _revert, destructive=True, idempotent=True),
+             {"revision": _REVISION, "path": _PATH}, ("revision", "path"), _revert, destructive=True, idempotent=True,
+             records=True),
     )
 }  # fmt: skip
 
@@ -313,7 +330,8 @@ async def call_tool(
         if tool is None:
             raise RametError("not_found", f"no tool {name!r}", f"use one of {', '.join(tools)}")
         tool.check(given)
-        return ToolResult(await tool.run(box, given, tell))
+        with box.recording(name, given) if tool.records else nullcontext():
+            return ToolResult(await tool.run(box, given, tell))
     except LimitExceeded as error:
         refusal = RametError("limit_exceeded", str(error), "request less at a time")
         return ToolResult({"error": refusal.as_dict()}, failed=True)

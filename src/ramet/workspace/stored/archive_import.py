@@ -16,7 +16,7 @@ from typing import IO, Any, Final, TypedDict
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store.commit.kernel_state import write_chunk
+from ramet.store.commit.kernel_state import append_records, no_writers, plain_record, write_chunk
 from ramet.store.commit.tree_builder import TreeBuilder
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
@@ -124,7 +124,9 @@ def _commit(repository: Repository, name: str, parts: _ArchiveContent, kind: str
         workspace=name, seq=1, parents=(), lineage=f"import:{kind}", mounts=parts.mounts, kernel=parts.kernel,
         author=options.author, time=repository.clock(), message=options.message or f"import of a {kind}",
     )  # fmt: skip
+    summary = f"import {parts.files} files of a {kind}"
     if not repository.refs.exists(name):
+        made = _recorded(repository, made, made, made, summary)
         repository.begin(name, made)
         return made
     with repository.writing(name) as entry:
@@ -134,9 +136,19 @@ def _commit(repository: Repository, name: str, parts: _ArchiveContent, kind: str
             if parts.only is not None:
                 new = {mount.prefix: mount for mount in parts.mounts}
                 kept = [replace(m, tree=new.pop(m.prefix).tree) if m.prefix in new else m for m in head.mounts]
-                made = replace(made, mounts=(*kept, *new.values()), kernel=head.kernel, history=head.history)
+                made = replace(made, mounts=(*kept, *new.values()), kernel=head.kernel)
+        made = _recorded(repository, made, made if head is None else head, made, summary)
         repository.commit(name, entry, made, "import")
     return made
+
+
+def _recorded(repository: Repository, made: Revision, history: Revision, sessions: Revision, summary: str) -> Revision:
+    """Add the record of the import to the history of a revision. A snapshot brings its history only where none is."""
+    writer = repository.writer(made.workspace)
+    record = plain_record("import", repository.actor, summary, made.time)
+    kernel, segments, number = append_records(repository.packs, writer, history, [record], sessions)
+    writer.finish()
+    return replace(made, kernel=kernel, history=segments, ops=no_writers(number, number))
 
 
 # ---------------------------------------------------------------------------------------------------- plain tars

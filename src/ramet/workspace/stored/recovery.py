@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
 from ramet.store.commit.ignore_rules import IgnoreRules
+from ramet.store.commit.kernel_state import append_records, no_writers, plain_record
 from ramet.store.model.ids import RevisionId, TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.refs.refs import RefEntry
@@ -181,6 +182,7 @@ class _CrashRecovery:
             roots = self._roots
             if all(_tree(head, mount.prefix) == mount.tree for mount in made.mounts if mount.prefix in roots):
                 return lease, None  # committed: the process died before its end
+        made = self._recorded(made)
         if target == name:
             return repository.commit(name, lease, made, f"recover:{self._which}"), Recovery(made, name)
         try:
@@ -190,6 +192,16 @@ class _CrashRecovery:
                 raise
             return lease, None  # recovered by a previous lease holder
         return lease, Recovery(made, aside)
+
+    def _recorded(self, made: Revision) -> Revision:
+        """Add the record of the recovery."""
+        repository = self._repository
+        writer = repository.writer(made.workspace)
+        record = plain_record("recovery", repository.actor, f"recover what holder {self._which} left", made.time)
+        kernel, history, number = append_records(repository.packs, writer, made, [record])
+        writer.finish()
+        ops = no_writers(number if made.ops is None else made.ops["first"], number)
+        return replace(made, kernel=kernel, history=history, ops=ops)
 
     @property
     def _roots(self) -> dict[str, str]:
@@ -237,10 +249,8 @@ class _CrashRecovery:
 
 
 def _ops(records: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the range of commands; the writers of paths are unknown."""
-    if not records:
-        return None
-    return {"first": records[0]["number"], "last": records[-1]["number"], "writers": {}}
+    """Return the range of records; the writers of lines are unknown."""
+    return no_writers(records[0]["number"], records[-1]["number"]) if records else None
 
 
 def _still_there(repository: Repository, identity: RevisionId) -> Revision | None:

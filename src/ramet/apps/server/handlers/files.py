@@ -199,17 +199,18 @@ async def write(api: Api, call: Call) -> Reply:
                 raise Refusal("invalid_argument", "If-None-Match must be * and excludes append", "omit append")
             how = How.CREATE
         version = await _precondition(call, hosted, fs, path)
-        if asked.parents:
-            await ops.make_dirs(fs, path.parent)
         blocks = call.blocks(api.settings.bounds.upload_bytes)
-        try:
-            await fs.write(path, blocks, how, if_version=version)
-        except FileExistsError:
-            if how is How.CREATE:
-                raise Refusal("precondition_failed", f"{path} exists", "omit If-None-Match") from None
-            raise
-        finally:
-            await blocks.aclose()  # type: ignore[attr-defined]
+        with hosted.ws.recording("write", f"write {path}", session_id=asked.session):
+            try:
+                if asked.parents:
+                    await ops.make_dirs(fs, path.parent)
+                await fs.write(path, blocks, how, if_version=version)
+            except FileExistsError:
+                if how is How.CREATE:
+                    raise Refusal("precondition_failed", f"{path} exists", "omit If-None-Match") from None
+                raise
+            finally:
+                await blocks.aclose()  # type: ignore[attr-defined]
         await api.changed(hosted, f"write {path}")
         found = await fs.stat(path, follow=True)
         tag = etag_of(found, hosted.nonce)
@@ -236,10 +237,8 @@ async def remove(api: Api, call: Call) -> Reply:
     async with api.using(call) as hosted:
         fs, path = _view(hosted, asked.session), _path(hosted, asked.path, asked.session)
         await _precondition(call, hosted, fs, path)
-        if asked.recursive:
-            await ops.remove_tree(fs, path)
-        else:
-            await fs.remove(path)
+        with hosted.ws.recording("write", f"remove {path}", session_id=asked.session):
+            await (ops.remove_tree(fs, path) if asked.recursive else fs.remove(path))
         await api.changed(hosted, f"remove {path}")
         return answer(models.Done())
 
@@ -258,12 +257,10 @@ async def make_directory(api: Api, call: Call) -> Reply:
     asked = call.query(models.DirQuery)
     async with api.using(call) as hosted:
         fs, path = _view(hosted, asked.session), _path(hosted, asked.path, asked.session)
-        if asked.parents:
-            await ops.make_dirs(fs, path)
-            if not (await fs.stat(path, follow=True)).is_dir:
-                raise fail(17, path)
-        else:
-            await fs.mkdir(path)
+        with hosted.ws.recording("write", f"mkdir {path}", session_id=asked.session):
+            await (ops.make_dirs(fs, path) if asked.parents else fs.mkdir(path))
+        if asked.parents and not (await fs.stat(path, follow=True)).is_dir:
+            raise fail(17, path)
         await api.changed(hosted, f"make directory {path}")
         return answer(file_stat(str(path), await fs.stat(path, follow=True), hosted.nonce))
 
@@ -281,14 +278,15 @@ async def _two(api: Api, call: Call, verb: str) -> Reply:
     async with api.using(call) as hosted:
         fs = _view(hosted, asked.session)
         source, target = _path(hosted, asked.source, asked.session), _path(hosted, asked.target, asked.session)
-        if verb == "move":
-            await fs.rename(source, target)
-        elif (await fs.stat(source)).is_dir:
-            if target.under(source):
-                raise fail(22, target)
-            await ops.copy_tree(fs, source, fs, target)
-        else:
-            await ops.copy_file(fs, source, fs, target, await fs.stat(source))
+        with hosted.ws.recording("write", f"{verb} {source} {target}", session_id=asked.session):
+            if verb == "move":
+                await fs.rename(source, target)
+            elif (await fs.stat(source)).is_dir:
+                if target.under(source):
+                    raise fail(22, target)
+                await ops.copy_tree(fs, source, fs, target)
+            else:
+                await ops.copy_file(fs, source, fs, target, await fs.stat(source))
         await api.changed(hosted, f"{verb} {source} to {target}")
         return answer(file_stat(str(target), await fs.stat(target), hosted.nonce))
 
