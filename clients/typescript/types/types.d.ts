@@ -321,8 +321,11 @@ export interface BlameLine {
     /** Where the line was then. */
     path: string;
     agent: string | null;
-    /** Number of the command. */
+    /** Number of the record that wrote it; null when that is unknown. */
     record: number | null;
+    /** That of the record: `command`, `tool`, `write`, ... */
+    kind: string | null;
+    principal: string | null;
 }
 export interface Merged {
     /** The merge; null when there are conflicts, which change nothing. */

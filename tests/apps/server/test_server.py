@@ -25,6 +25,27 @@ from ramet.core.paths import parse
 W = "/v1/workspaces/p"
 
 
+def test_each_change_over_http_is_one_record_of_its_principal(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with serving(Store(str(tmp_path))) as (http, _):
+            await http.post("/v1/workspaces", json={"name": "p"})
+            await http.put(f"{W}/file?path=/d/e/f&parents=true", content=b"x\n")
+            await http.post(f"{W}/exec", json={"command": "echo y >> /d/e/f", "agent": "eve", "meta": {"tokens": 3}})
+            await http.delete(f"{W}/file?path=/d&recursive=true")
+            found = (await http.get(f"{W}/history")).json()["commands"]
+            assert [(one["kind"], one["agent_id"], one["command"]) for one in found] == [
+                ("write", "default", "write /d/e/f"), ("command", "eve", "echo y >> /d/e/f"),
+                ("write", "default", "remove /d"),
+            ]  # fmt: skip
+            assert found[1]["meta"] == {"tokens": 3} and all(one["principal"] for one in found)
+            blamed = (await http.get(f"{W}/blame?path=/d/e/f&revision=head~1")).json()["lines"]
+            assert [(one["record"], one["kind"], one["agent"]) for one in blamed] == [
+                (1, "write", "default"), (2, "command", "eve"),
+            ]  # fmt: skip
+
+    run(test)
+
+
 def test_exec_files_and_history(tmp_path: Path) -> None:
     async def test() -> None:
         async with serving(Store(str(tmp_path))) as (http, _):

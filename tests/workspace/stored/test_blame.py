@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tarfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from ramet import DiskResource, RAMResource, Store
+import pytest
+
+from ramet import AgentRun, DiskResource, RametError, RAMResource, Store
 from ramet.core.paths import parse
+from ramet.store.model.revisions import Revision
 from ramet.store.objects.objects import MemoryObjects
+from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.stored.workspace import StoredWorkspace
 
 Act = Callable[[StoredWorkspace], Awaitable[None]]
@@ -157,3 +162,67 @@ def test_a_hard_link_makes_writers_unknown() -> None:
         await ws.execute("echo 2 >> /b", agent_id="two")
 
     assert {who for _, who in writers(stored(act), "/a")} == {None}
+
+
+def test_of_an_older_revision_only_certain_writers_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older versions stored the last writer of each path."""
+
+    def old(_: object, __: object, made: Revision, records: list[ExecutionRecord], taken: object) -> dict[str, Any]:
+        return {"first": records[0].number, "last": records[-1].number, "writers": {"/f": records[-1].number}}
+
+    monkeypatch.setattr("ramet.workspace.stored.workspace.operations_of", old)
+
+    async def alone(ws: StoredWorkspace) -> None:
+        await ws.execute("echo 1 > /f", agent_id="ada")
+        await ws.execute("ls", agent_id="bob")
+        await ws.execute("echo 2 >> /f", agent_id="ada")
+        await ws.commit()
+
+    async def one(ws: StoredWorkspace) -> None:
+        await ws.execute("ls", agent_id="bob")
+        await ws.execute("echo 3 >> /f", agent_id="cy")
+
+    async def renamed(ws: StoredWorkspace) -> None:
+        await ws.execute("mv /f /g; echo 4 >> /g")
+
+    store = stored(alone, one, renamed)
+    assert writers(store, "/g") == [("1", None), ("2", None), ("3", "cy"), ("4", None)]
+
+
+def test_a_failed_commit_loses_no_writer() -> None:
+    async def act(ws: StoredWorkspace) -> None:
+        await ws.execute("echo 1 > /f", agent_id="ada")
+        await ws.execute("echo 2 >> /f", agent_id="bob")
+
+        def refuse(_: Revision) -> None:
+            raise RametError("unavailable", "no", "wait")
+
+        with pytest.raises(RametError):
+            await ws.commit(noting=refuse)
+
+    assert writers(stored(act), "/f") == [("1", "ada"), ("2", "bob")]
+
+
+def test_many_writers_of_one_file() -> None:
+    async def act(ws: StoredWorkspace) -> None:
+        for number in range(40):
+            await ws.execute(f"echo {number} >> /f", agent_id=f"a{number % 3}")
+
+    assert writers(stored(act), "/f") == [(str(number), f"a{number % 3}") for number in range(40)]
+
+
+def test_other_ways_to_change_files_are_single_records(tmp_path: Path) -> None:
+    store = Store(MemoryObjects())
+    run = AgentRun(store=store)
+    run.create_workspace("w")
+    with run.sandbox(workspace="w") as box:
+        box.files.write("/workspace/deep/a", "1\n")
+    archive = tmp_path / "a.tar"
+    with tarfile.open(archive, "w") as tar:
+        tar.addfile(tarfile.TarInfo("b"))
+    store.import_archive("w", str(archive), prefix="/in")
+    found = [(one.kind, one.command) for one in store["w"].history()]
+    assert found == [
+        ("mount", "mount /workspace (RAMResource, write)"), ("write", "write /workspace/deep/a (2 bytes)"),
+        ("import", "import 1 files of a tar"),
+    ]  # fmt: skip

@@ -186,7 +186,10 @@ class RemoteRef:
             BlameLine(
                 one["number"], encode(one["text"]) + b"\n", revisions[one["id"]], one["path"],
                 None if one["record"] is None
-                else LineWriter(one["record"], one["session"], one["agent"], one["command"]),
+                else LineWriter(
+                    one["record"], one["session"], one["agent"], one["command"], one.get("kind") or "command",
+                    one.get("principal") or "",
+                ),
             )
             for one in found["lines"]
         ]  # fmt: skip

@@ -500,12 +500,15 @@ class BlameLine(Answer):
     session: str | None = None
     command: str | None = None
     id: str = ""
-    """Author of the revision."""
+    """Id of the revision."""
     path: str = ""
-    """Line number in that revision."""
+    """Path of the file in that revision."""
     agent: str | None = None
     record: int | None = None
-    """Number of the command."""
+    """The number of the record that wrote it; null when that is unknown."""
+    kind: str | None = None
+    """That of the record: `command`, `tool`, `write`, ..."""
+    principal: str | None = None
 
 
 class Blame(Answer):

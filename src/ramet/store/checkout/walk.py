@@ -77,6 +77,33 @@ def _below(read: Read, tree: TreeId, parts: list[str]) -> Node | None:
     return None
 
 
+class NodeFinder:
+    """Finds many nodes of revisions, and decodes each directory once."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._entries: dict[bytes, dict[bytes, Node]] = {}
+
+    def find(self, revision: Revision, path: str) -> Node | None:
+        """As `find_node`."""
+        for mount in sorted(revision.mounts, key=lambda m: len(m.prefix), reverse=True):
+            top = mount.prefix.rstrip("/")
+            if path.startswith(top + "/"):
+                return None if mount.tree is None else self._below(mount.tree, path[len(top) + 1 :].split("/"))
+        return None
+
+    def _below(self, tree: TreeId, parts: list[str]) -> Node | None:
+        found: Node | None = None
+        for number, part in enumerate(parts):
+            if tree not in self._entries:
+                self._entries[tree] = {node.name: node for node in trees.decode(self._read(tree))}
+            found = self._entries[tree].get(part.encode("utf-8", "surrogateescape"))
+            if found is None or (number < len(parts) - 1 and found.kind != DIR):
+                return None
+            tree = found.tree if found.kind == DIR else tree
+        return found
+
+
 def content(read: Read, node: Node) -> Iterator[bytes]:
     """Yield the content of a file, chunk by chunk."""
     for identity in node.chunks:

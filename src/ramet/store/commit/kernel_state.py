@@ -115,7 +115,7 @@ def plain_record(kind: str, actor: str, command: str, time: float) -> Plain:
 
 
 def no_writers(first: int, last: int) -> Plain:
-    """Return the `ops` of a revision whose lines all come from other revisions, or from nobody knows where."""
+    """Return the `ops` of a revision whose lines come from other revisions, or are unknown."""
     return {"first": first, "last": last, "writers": {}, "lines": {}}
 
 

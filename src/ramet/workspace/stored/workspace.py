@@ -13,7 +13,7 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.progress import Progress, silent
-from ramet.store.checkout.walk import content, find_node
+from ramet.store.checkout.walk import NodeFinder, content
 from ramet.store.commit.kernel_state import (
     SEGMENT,
     Segments,
@@ -523,9 +523,10 @@ def operations_of(
     if not records and not taken.files:
         return None
     read = ws.repository.packs.read
+    nodes = NodeFinder(read)
 
     def node(revision: Revision | None, path: str) -> Node | None:
-        found = None if revision is None else find_node(read, revision, path)
+        found = None if revision is None else nodes.find(revision, path)
         return found if found is not None and found.kind == FILE else None
 
     def data(revision: Revision | None, path: str) -> bytes | None:

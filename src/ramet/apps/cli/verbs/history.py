@@ -122,7 +122,9 @@ def blame(
         writer = line.writer
         rows.append({
             "line": line.number, "revision": line.revision.name, "author": line.author, "path": line.path,
-            "session": writer.session_id if writer else "", "command": writer.command if writer else "",
+            "record": writer.number if writer else 0, "kind": writer.kind if writer else "",
+            "session": writer.session_id if writer else "", "agent": writer.agent_id if writer else "",
+            "principal": writer.principal if writer else "", "command": writer.command if writer else "",
             "text": line.text.decode("utf-8", "replace").rstrip("\n"),
         })  # fmt: skip
     show(rows, ("line", "revision", "author", "session", "text"), as_json)

@@ -165,7 +165,8 @@ async def blame(api: Api, call: Call) -> Reply:
             one.number, one.revision.name, decode(one.text).removesuffix("\n"),
             one.writer.session_id if one.writer else None, one.writer.command if one.writer else None,
             one.revision.id.hex(), one.path, one.writer.agent_id if one.writer else None,
-            one.writer.number if one.writer else None,
+            one.writer.number if one.writer else None, one.writer.kind if one.writer else None,
+            one.writer.principal if one.writer else None,
         )
         for one in found
     ]  # fmt: skip
