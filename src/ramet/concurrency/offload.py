@@ -10,12 +10,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ramet.concurrency.sizes import HUGE
+from ramet.concurrency.threads import Threads
 
 if TYPE_CHECKING:
     from ramet.core.limits import Budget
@@ -24,13 +23,9 @@ T = TypeVar("T")
 
 _POLL: Final = 0.01
 """Seconds between two checks of the budget while a thread works."""
-_THREADS: Final = 32
-"""Threads for offloaded work; backends have their own, so neither starves the other."""
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_THREADS, "ramet-offload")
+THREADS: Final = Threads(32, 8, "ramet-offload")
+"""Threads for offloaded work, and those of them that one workspace may have; backends have their own, so neither
+starves the other."""
 
 
 class Abandoned(BaseException):
@@ -100,21 +95,31 @@ def on_loop(work: Callable[[], object]) -> None:
         raise failure[0]
 
 
-async def offload(budget: Budget, work: Callable[[], T]) -> T:
-    """Run `work` in a thread and return its result; raises as soon as the budget does."""
+async def offload(budget: Budget, work: Callable[[], T], interrupt: Callable[[], None] | None = None) -> T:
+    """Run `work` in a thread and return its result; raises as soon as the budget does.
+
+    `interrupt` is called from here when no execution waits for the work any more, for work that cannot call
+    `checkpoint`.
+    """
     if budget.slice_end == float("inf"):
         return work()  # the caller may not suspend
     stop, loop = threading.Event(), asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    context = copy_context()  # context variables, such as the limits of a command, hold in the thread too
 
-    def run() -> T:
+    def run() -> None:
         _worker.stop, _worker.loop = stop, loop
         try:
-            return work()
+            checkpoint()
+            made = context.run(work)
+        except BaseException as error:
+            _report(loop, future.set_exception, future, error)
+        else:
+            _report(loop, future.set_result, future, made)
         finally:
             _worker.stop = _worker.loop = None
 
-    # Context variables, such as the limits of a command, hold in the thread too.
-    future = loop.run_in_executor(_threads(), copy_context().run, run)
+    THREADS.submit(budget.owner or budget, run)
     try:
         while not (await asyncio.wait((future,), timeout=_POLL))[0]:
             budget.check()
@@ -123,6 +128,8 @@ async def offload(budget: Budget, work: Callable[[], T]) -> T:
         future.add_done_callback(_ignore_result)
         if not future.done():
             stop.set()
+            if interrupt is not None:
+                interrupt()
             # What the thread changes of the session should be done before the next command starts.
             await asyncio.wait((future,), timeout=_POLL)
 
@@ -130,6 +137,21 @@ async def offload(budget: Budget, work: Callable[[], T]) -> T:
 async def offload_large(budget: Budget, size: int, work: Callable[[], T], threshold: int = HUGE) -> T:
     """Run `work` on `size` bytes or items: inline up to the threshold, in a thread above it."""
     return work() if size <= threshold else await offload(budget, work)
+
+
+def _report(
+    loop: asyncio.AbstractEventLoop, tell: Callable[[Any], None], future: asyncio.Future[Any], outcome: object
+) -> None:
+    """Give an outcome to the event loop, if it still runs."""
+
+    def act() -> None:
+        if not future.done():
+            tell(outcome)
+
+    try:
+        loop.call_soon_threadsafe(act)
+    except RuntimeError:
+        return  # the loop was closed: no execution waits any more
 
 
 def _ignore_result(future: asyncio.Future[Any]) -> None:

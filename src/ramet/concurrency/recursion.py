@@ -14,6 +14,8 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+from ramet.concurrency.fork import renew_after_fork
+
 A = TypeVar("A")
 T = TypeVar("T")
 
@@ -26,6 +28,7 @@ HOP: Final = 16
 """Nested coroutines after which the next one gets its own task."""
 
 _lock = threading.Lock()
+renew_after_fork(sys.modules[__name__], _lock=threading.Lock)
 _asked: list[int] = []
 _usual = 0
 

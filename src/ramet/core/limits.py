@@ -120,7 +120,7 @@ _WHOLE = ("processes", "recursion", "loop_steps")
 class Budget:
     """What one execution has left of its limits, and the switch that cancels it."""
 
-    __slots__ = ("cancelled", "clock", "deadline", "deepest", "hit", "limits", "line", "slice_end", "turns")
+    __slots__ = ("cancelled", "clock", "deadline", "deepest", "hit", "limits", "line", "owner", "slice_end", "turns")
 
     SLICE = 0.0015
     """Seconds of uninterrupted work before the event loop gets a turn."""
@@ -134,6 +134,8 @@ class Budget:
         self.cancelled = False
         self.turns = 0
         self.line: Line | None = None
+        self.owner: object = None
+        """The workspace, whose share of threads this execution uses."""
         self.deepest = limits.recursion
         """Nesting depth at which no further shell starts."""
         self.hit = ""

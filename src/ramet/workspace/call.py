@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ramet.concurrency.watchdog import WATCHDOG
 from ramet.core.errors import LimitExceeded, RametError, WrongType, reason, wrong_type
 from ramet.core.limits import Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path, encode
@@ -99,7 +100,7 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
                 channels.stderr.write(encode(refusal))
                 outcome.exit_code = 1
             else:
-                with _call_environment(session, call):
+                with _call_environment(session, call), WATCHDOG.watching():
                     session.shell.programs = None if call.native is False else ws.programs
                     await _with_cancel(_run(call, channels, outcome), call.cancel)
                 await _flush_open_files(ws, channels, outcome)
@@ -176,6 +177,7 @@ TURN = 0.01
 async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
     session, limits = call.session, call.limits
     budget = Budget(limits)
+    budget.owner = session.shell.workspace
     WIDEST.set(limits.width_chars)
     session.state.condition_open = False  # unlike in bash, a syntax error does not affect the next call
     if call.stdin is not None and call.stdin.terminal:

@@ -8,14 +8,24 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from ramet.concurrency.fork import renew_after_fork
+
 T = TypeVar("T")
 
 
 class LoopThread:
+    """A forked child gets a new loop and thread with its first call."""
+
     def __init__(self, name: str = "ramet-loop") -> None:
+        self._name, self._forked = name, False
+        self._start()
+        renew_after_fork(self, _forked=lambda: True)
+
+    def _start(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name=name, daemon=True)
+        self._thread = threading.Thread(target=self.loop.run_forever, name=self._name, daemon=True)
         self._thread.start()
+        self._forked = False
 
     def __enter__(self) -> LoopThread:
         return self
@@ -28,6 +38,8 @@ class LoopThread:
         return not self._thread.is_alive()
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        if self._forked and not self.loop.is_closed():
+            self._start()
         if self.closed:
             work.close()
             raise RuntimeError("the workspace is closed")
@@ -56,6 +68,8 @@ class LoopThread:
 
     def close(self) -> None:
         """Stop the loop. Idempotent."""
+        if self._forked:
+            return  # the parent's thread is not here
         if not self.closed:
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join()

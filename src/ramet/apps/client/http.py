@@ -11,6 +11,7 @@ from typing import IO, Any, Final
 from urllib.parse import quote_from_bytes
 
 from ramet.backends.redacted_urls import why
+from ramet.concurrency.fork import renew_after_fork
 from ramet.core.errors import CODES, RametError, fail, missing_extra
 from ramet.core.paths import encode
 from ramet.core.progress import Progress
@@ -93,6 +94,7 @@ class Http:
     def __init__(self, address: Address) -> None:
         self.raw = address.client()
         self._address = address
+        renew_after_fork(self, raw=address.client)  # two processes must not share connections
 
     def close(self) -> None:
         self.raw.close()

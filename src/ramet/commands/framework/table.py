@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ramet.concurrency.fork import renew_after_fork
 from ramet.core.proc import Exec, Proc
 
 if TYPE_CHECKING:
@@ -166,6 +168,7 @@ MODULES: dict[str, str] = {
 _imported: set[str] = set()
 """Modules that are fully imported."""
 _one_at_a_time = threading.RLock()
+renew_after_fork(sys.modules[__name__], _one_at_a_time=threading.RLock)
 """Held during an import: stages of a pipeline import overlapping packages in several threads, and Python breaks such
 deadlocks by handing out modules that are not ready."""
 

@@ -7,9 +7,11 @@ with all that was made of it is hundreds of objects, which Python would look thr
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Final, NamedTuple
 
+from ramet.concurrency.fork import renew_after_fork
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.scanner import Options
@@ -41,6 +43,7 @@ _once: dict[int, None] = {}
 """Texts that came once, by their hashes."""
 _size = 0
 _lock = threading.Lock()
+renew_after_fork(sys.modules[__name__], _lock=threading.Lock)
 """Held by who changes these: programs may have event loops in several threads."""
 
 

@@ -12,6 +12,7 @@ untouched node keeps the memo with its stored id.
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -21,6 +22,7 @@ from typing import Final
 from ramet.backends.local.buffers import Blocks
 from ramet.backends.local.ram import RAMHandle, RAMResource
 from ramet.backends.local.ram_nodes import Dir, Entry, File, Link, Node, Token
+from ramet.concurrency.fork import renew_after_fork
 from ramet.core.errors import Unsupported
 from ramet.core.paths import Path
 from ramet.core.paths import decode as decode_name
@@ -34,6 +36,7 @@ from ramet.store.packs.reader import PackReader
 UNCACHED_CHUNKS: Final = 32
 """Chunks of one file from which on a read bypasses the block cache."""
 _publishing = threading.Lock()
+renew_after_fork(sys.modules[__name__], _publishing=threading.Lock)
 """Held while loaded data becomes nodes or blocks; never during a fetch."""
 
 

@@ -22,6 +22,7 @@ from typing import Any, Final, cast
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from ramet.concurrency.fork import renew_after_fork
 from ramet.core.errors import RametError
 from ramet.store.crypto.format import KEY_ID, NONCE, SECRET
 from ramet.store.crypto.wrapping_keys import WrappingKey
@@ -147,6 +148,7 @@ class Keyrings:
         self._shredded: set[bytes] = set()
         self._met: set[str] = set()
         self._lock = threading.RLock()
+        renew_after_fork(self, _lock=threading.RLock)
 
     # ---------------------------------------------------------------------------------------------- reading
 

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from ramet.concurrency.fork import renew_after_fork
 from ramet.core.errors import RametError, missing_extra
 from ramet.store.objects.log import Log
 from ramet.store.objects.objects import DirectoryObjects, Objects
@@ -60,6 +61,7 @@ class PostgresConnection:
         self._url = url
         self._connections: list[Any] = []
         self._lock = threading.Lock()
+        renew_after_fork(self, _lock=threading.Lock)
         weakref.finalize(self, _close, self._connections)
 
     def run(self, query: str, values: tuple[object, ...]) -> QueryResult:

@@ -13,6 +13,8 @@ from typing import Final
 import msgspec
 from blake3 import blake3
 
+from ramet.concurrency.fork import renew_after_fork
+
 CACHE_BYTES: Final = 4 * 1024 * 1024 * 1024
 _DIGEST: Final = 32
 
@@ -106,6 +108,7 @@ class FrameCache:
         self._folder, self._bound = f"{folder}/packs", bound
         self._size: int | None = None
         self._lock = threading.Lock()
+        renew_after_fork(self, _lock=threading.Lock)
 
     def _path(self, name: str) -> str:
         return f"{self._folder}/{name[:2]}/{name}"

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
+from ramet.concurrency.fork import renew_after_fork
 from ramet.core.errors import RametError
 from ramet.store.crypto.codec import as_encrypted, frame_codec
 from ramet.store.model.ids import kind_of
@@ -62,6 +63,7 @@ class PackReader:
         self._searched: tuple[list[Index], MergedIndex] = ([], MergedIndex([]))
         """The newest large indexes, searched one by one, and all others merged; replaced as one value."""
         self._lock_indexes = threading.RLock()
+        renew_after_fork(self, _lock_indexes=threading.RLock)
         """Held while the tables of packs change; never during I/O."""
         self._small_packs: dict[bytes, set[str]] = {}
         """Names of small packs by their encryption key."""
@@ -80,6 +82,7 @@ class PackReader:
         self._unopened = LazyIndexes()
         """In an encrypted store, indexes whose keys are not loaded yet."""
         self._opening_lock = threading.RLock()
+        renew_after_fork(self, _opening_lock=threading.RLock)
         self._codec = frame_codec(objects)
         self._refreshed_at = -1e9
         self._frames: OrderedDict[tuple[str, int], bytes] = OrderedDict()
@@ -88,6 +91,7 @@ class PackReader:
         self._in_flight: dict[tuple[str, int], Future[bytes]] = {}
         self._kept, self._keep = 0, keep
         self._lock = threading.Lock()
+        renew_after_fork(self, _lock=threading.Lock)
         self.local: str | None = getattr(objects, "local", None)
         self.remote: bool = getattr(objects, "remote", False)
         """Whether reads use the network, so that an event loop must not wait for them."""

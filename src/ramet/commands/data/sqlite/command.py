@@ -22,7 +22,7 @@ from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import Abandoned, interrupt_check, offload, offload_large
 from ramet.concurrency.sizes import LARGE, SMALL
 from ramet.core import ops
-from ramet.core.errors import reason
+from ramet.core.errors import LimitExceeded, reason
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -156,6 +156,12 @@ class Shell:
         self.connection = connection
         if name not in (":memory:", ""):
             await self.load("main", name)
+        limits = self.proc.budget.limits
+        connection.setlimit(
+            sqlite3.SQLITE_LIMIT_LENGTH, min(limits.string_bytes, connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH))
+        )
+        page = connection.execute("PRAGMA page_size").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {max(limits.whole // page, 1)}")
         connection.set_authorizer(_authorize)
         connection.set_progress_handler(self._progress(), 20_000)
         connection.create_function("regexp", 2, _regexp, deterministic=True)
@@ -368,15 +374,17 @@ async def _statement(shell: Shell, statement: str) -> None:
     placed = _placed(statement) if shell.parameters else statement
     used = {name: stored for name, (_, stored) in shell.parameters.items() if ":" + name in placed}
 
+    most = shell.proc.budget.limits.whole
+
     def work() -> tuple[list[Any], str] | None:
         cursor = shell.connection.execute(placed if used else statement, used or ())
         if cursor.description is None:
             return None
-        rows = cursor.fetchall()
+        rows = _fetched(cursor, most)
         planned = _PLAN.match(statement) is not None
         return rows, "" if planned else shell.look.show([column[0] for column in cursor.description], rows)
 
-    made = work() if _is_short(shell, statement) else await offload(shell.proc.budget, work)
+    made = work() if _is_short(shell, statement) else await offload(shell.proc.budget, work, shell.connection.interrupt)
     if made is not None:
         rows, shown = made
         if _PLAN.match(statement):
@@ -391,7 +399,25 @@ async def _statement(shell: Shell, statement: str) -> None:
         await shell.redirect(None)
 
 
-_SEARCHING = re.compile(r"\b(?:select|with|pragma|vacuum|explain|trigger)\b", re.I).search
+_FETCHED = 1024
+"""Rows between two looks at how much they hold."""
+
+
+def _fetched(cursor: sqlite3.Cursor, most: int) -> list[Any]:
+    """All rows of a statement; LimitExceeded if they hold more than `most` bytes."""
+    rows: list[Any] = []
+    held = 0
+    while part := cursor.fetchmany(_FETCHED):
+        rows += part
+        held += sum([len(cell) if isinstance(cell, (str, bytes)) else 8 for row in part for cell in row])
+        if held + 64 * len(rows) > most:
+            raise LimitExceeded("whole_bytes", most)
+    return rows
+
+
+_SEARCHING = re.compile(
+    r"\b(?:select|with|pragma|vacuum|explain|trigger|randomblob|zeroblob|hex|printf|format|replace)\b|\|\|", re.I
+).search
 _SMALL = 1000
 """Pages of a database that one statement may change inline."""
 

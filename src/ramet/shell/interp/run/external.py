@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ramet.concurrency.offload import offload, offload_large
 from ramet.concurrency.sizes import BATCH
+from ramet.concurrency.watchdog import WATCHDOG
 from ramet.core import paths
 from ramet.core.errors import RametError, fail, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
@@ -371,8 +372,14 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
         return 70
 
 
+WATCHDOG.name_by(run_exec.__code__, lambda names: str(names["argv"][0]))
+
+
 async def _call(command: Exec, proc: Proc) -> int:
     return await command(proc)
+
+
+WATCHDOG.name_by(_call.__code__, lambda names: names["proc"].name)
 
 
 _REPLACED: Final = frozenset(("env", "nohup", "nice", "ionice", "setsid", "stdbuf"))
