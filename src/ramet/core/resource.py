@@ -157,6 +157,13 @@ class Handle(Protocol):
 
 
 @runtime_checkable
+class Measured(Protocol):
+    def usage(self) -> tuple[int, int | None]:
+        """Return the bytes that are used, and how many there are; None if nothing bounds them."""
+        ...
+
+
+@runtime_checkable
 class Openable(Protocol):
     def open(self, path: Path, *, write: bool) -> Handle:
         """Open an existing regular file."""

@@ -90,7 +90,7 @@ def test_the_quota_is_loud_and_gives_back_what_is_freed() -> None:
 
 
 def test_a_hole_costs_no_memory() -> None:
-    tree = RAMResource()
+    tree = RAMResource(quota=1 << 40)
     asyncio.run(tree.write(parse("/f"), b""))
     tracemalloc.start()
     asyncio.run(tree.setattr(parse("/f"), Attrs(size=10 << 30)))

@@ -329,8 +329,9 @@ def test_every_truncation_and_any_flipped_byte_is_noticed() -> None:
 
 def test_a_bomb_is_refused_by_its_bound(tmp_path: Path) -> None:
     bomb = gzip.compress(bytes(50 << 20))
-    with pytest.raises(ValueError, match="max_bytes"):
+    with pytest.raises(RametError, match="max_bytes") as caught:
         Workspace.load(io.BytesIO(bomb), max_bytes=1 << 20)
+    assert caught.value.code == "limit_exceeded"
     ram = RAMResource()
     ram.put_now(parse("/f"), Blocks(bytes(5 << 20)))
     Workspace({"/": ram}).snapshot(tmp_path / "s.tar.gz", compress="gz")

@@ -20,6 +20,7 @@ from typing import Final
 from ramet.backends.local.buffers import Blocks
 from ramet.backends.local.ram_nodes import Dir, Fifo, File, Link, Node, Token, UsedDir, UsedFile, digest
 from ramet.core.errors import fail
+from ramet.core.limits import memory_share
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import ROW, Cap, Data, How
 from ramet.core.stat import Attrs, Stat
@@ -34,7 +35,11 @@ KEEPER_BYTES: Final = 4 * 1024 * 1024
 
 
 class RAMResource:
-    """Files in memory. `quota` bounds the bytes of all files; what does not fit fails with ENOSPC."""
+    """Files in memory. `quota` bounds the bytes of all files; what does not fit fails with ENOSPC.
+
+    Without a quota the bound is 2 GiB or a quarter of the memory, whichever is less (`core.limits.memory_share`). A
+    tree whose `keeper` takes large contents elsewhere has no bound then.
+    """
 
     caps = CAPS
     keeper: Callable[[Blocks, AsyncIterator[bytes]], Awaitable[Blocks]] | None = None
@@ -49,6 +54,7 @@ class RAMResource:
         self._handles: set[RAMHandle] = set()
         self._used = 0
         self._has_fifos = False
+        self._kept = False
         self.quota = quota
 
     def __repr__(self) -> str:
@@ -159,7 +165,7 @@ class RAMResource:
             if not isinstance(file, File) or isinstance(file, Fifo) or file.mode & need != need:
                 break
             size = file.content.size
-            if name in target.entries or (self.quota is not None and self._used + size > self.quota):
+            if name in target.entries or not self._fits(size):
                 break
             target.entries[name] = File(token, file.content.copy(), file.mode, now)
             self._used += size
@@ -225,6 +231,7 @@ class RAMResource:
         twin = RAMResource.__new__(RAMResource)
         twin._root, twin._shared, twin._used, twin.quota = self._root, self._shared, self._used, self.quota
         twin._clock, twin._handles, twin._has_fifos = self._clock, set(), self._has_fifos
+        twin._kept = self._kept or self.keeper is not None
         shared = Token()  # no tree owns the shared nodes
         twin._shared_token = self._shared_token = shared
         self._token, twin._token = Token(), Token()
@@ -464,8 +471,18 @@ class RAMResource:
 
     # -------------------------------------------------------------------------------------- changing things
 
+    def usage(self) -> tuple[int, int | None]:
+        """Return the bytes of all files, and how many there may be at most."""
+        if self.quota is not None:
+            return self._used, self.quota
+        return self._used, None if self._kept or self.keeper is not None else memory_share()
+
+    def _fits(self, extra: int) -> bool:
+        used, most = self.usage()
+        return most is None or used + extra <= most
+
     def _check_quota(self, extra: int) -> None:
-        if self.quota is not None and self._used + extra > self.quota:
+        if extra > 0 and not self._fits(extra):
             raise fail(errno.ENOSPC)
 
     def _store(self, path: Path, content: Blocks, how: How, at: int, if_version: str | None) -> Stat:

@@ -196,8 +196,12 @@ async def read_ended_lines(proc: Proc, word: str, delim: bytes = b"\n") -> tuple
     found: list[bytes] = []
     ended = True
     reader = await proc.open(word)
+    room = proc.budget.limits.whole
     try:
         async for block in line_blocks(reader, delim):
+            room -= len(block)
+            if room < 0:
+                raise proc.budget.exceeded("whole_bytes")
             found += split_lines(block, delim)
             ended = block.endswith(delim)
     finally:

@@ -240,7 +240,12 @@ def _service(says: str, kind: str, name: str, extra: str = "") -> Backend:
     return Backend(says, fields, make, extra or kind)
 
 
-_RAM = {"quota": Field(NumberKind("size", whole=True), "Bytes that it may hold; all that fits when not given.")}
+_RAM = {
+    "quota": Field(
+        NumberKind("size", whole=True),
+        "Bytes that it may hold; without it 2 GiB, or a quarter of the memory if that is less.",
+    )
+}
 _DISK = {
     "root": Field(TextKind(path=True), "The directory; relative to the configuration file.", required=True),
     "create": Field(FlagKind(), "Make the directory when it is missing.", True),

@@ -26,6 +26,8 @@ from typing import IO, Any, BinaryIO, Final, cast
 
 from blake3 import blake3
 
+from ramet.core.errors import RametError
+from ramet.core.limits import memory_share
 from ramet.workspace.snapshot.tar import TarIndex, TarWriter, read_tar_index
 
 VERSION: Final = 1
@@ -327,12 +329,13 @@ def _spool(stream: IO[bytes], max_bytes: int | None) -> BinaryIO:
     import tempfile
 
     file = cast(BinaryIO, tempfile.TemporaryFile())
-    total = 0
+    total, most = 0, 4 * memory_share() if max_bytes is None else max_bytes
     try:
         while block := stream.read(1 << 20):
             total += len(block)
-            if max_bytes is not None and total > max_bytes:
-                raise ValueError(f"the snapshot unpacks to more than max_bytes={max_bytes}")
+            if total > most:
+                cause = f"the snapshot unpacks to more than max_bytes={most}"
+                raise RametError("limit_exceeded", cause, "if you trust it, pass a larger max_bytes")
             file.write(block)
         file.flush()
     except BaseException:

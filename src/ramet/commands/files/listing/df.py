@@ -18,8 +18,10 @@ from ramet.commands.framework.command import (
 )
 from ramet.commands.framework.human_sizes import BlockSize
 from ramet.core.errors import reason
+from ramet.core.fs import Lending
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
+from ramet.core.resource import Measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class DfOptions:
 
 
 async def df(proc: Proc, o: DfOptions, operands: list[str]) -> int:
-    """Print the mounts. They have no fixed size: the sizes are those of an ample empty disk."""
+    """Print the mounts. One without a quota has no fixed size: its sizes are those of an ample empty disk."""
     fields = _df_fields(o)
     points: list[Path] = []
     status = 0
@@ -87,13 +89,17 @@ async def df(proc: Proc, o: DfOptions, operands: list[str]) -> int:
     rows = [[titles[name] for name in fields]]
     named: list[str] = operands or ["-"] * len(points)
     listed: list[tuple[Path | None, str]] = list(zip(points, named, strict=False))
-    for place, word in [*listed, *([(None, "-")] if o.total else [])]:
-        amount = unit.show(_DF_SIZE * (1 if place is not None else len(points)))
+    sizes = [await _sizes(proc, point) for point in points]
+    every = (sum(used for used, _ in sizes), sum(size for _, size in sizes))
+    for (place, word), (used, size) in zip(
+        [*listed, *([(None, "-")] if o.total else [])], [*sizes, *([every] if o.total else [])], strict=True
+    ):
         cells = {
             "source": "ramet" if place is not None else "total",
             "fstype": "ramet" if place is not None else "-",
             "itotal": "0", "iused": "0", "iavail": "0", "ipcent": "-",
-            "size": amount, "used": unit.show(0), "avail": amount, "pcent": "0%",
+            "size": unit.show(size), "used": unit.show(used), "avail": unit.show(max(0, size - used)),
+            "pcent": f"{-(-used * 100 // size) if size else 100}%",
             "file": word, "target": str(place) if place is not None else "-",
         }  # fmt: skip
         rows.append([cells[name] for name in fields])
@@ -107,6 +113,13 @@ async def df(proc: Proc, o: DfOptions, operands: list[str]) -> int:
 
 
 _DF_SIZE = 64 * 1024**3
+
+
+async def _sizes(proc: Proc, point: Path) -> tuple[int, int]:
+    """Return the used and all bytes of a mount; those of an empty disk where they are not known."""
+    found = await proc.fs.power(point, Measured) if isinstance(proc.fs, Lending) else None  # type: ignore[type-abstract]
+    used, most = (0, None) if found is None else found[0].usage()
+    return used, _DF_SIZE if most is None else most
 
 
 _DF_TITLES = {

@@ -238,6 +238,8 @@ def _listing(o: PsOptions) -> list[tuple[str, Column]]:
     if o.format:
         return _columns(o.format)
     style = o.style or ("F" if o.extra else "f" * o.full + "l" * o.long or "j" * o.jobs)
+    if style not in _STYLES:
+        raise UsageError(f"unknown style {style}", hint=False)
     return _columns(_STYLES[style].split(","))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -135,6 +136,8 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
     operands = [respelled.get(word, word) for word in operands]
     cut = next((i for i, word in enumerate(operands) if word in MARKS), len(operands))
     command = operands[:cut]
+    if cut == len(operands) and _streams(o, command):
+        return await pool.stream(_read_jobs(proc, o, command))
     groups = await _sources(proc, o, operands[cut:])
     names: list[str] = []
     if o.header is not None:
@@ -170,6 +173,44 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
         again = {job.number for job in await _earlier(proc, o.joblog, failed=True)} if o.resume_failed else set()
         todo = [job for job in todo if job.number not in known or job.number in again]
     return await pool.run(todo)
+
+
+def _streams(o: ParallelOptions, command: list[str]) -> bool:
+    """Return whether each line of standard input is a job that needs to know nothing of the others."""
+    together = (
+        o.arg_files, o.header, o.max_args, o.many, o.shuffle, o.colsep, o.tee, o.resume, o.resume_failed, o.dry_run,
+    )  # fmt: skip
+    if len(_separator(o)) != 1 or any(together):
+        return False
+    return not any("##" in word or "total" in word for word in (*command, o.tag_text or ""))
+
+
+async def _read_jobs(proc: Proc, o: ParallelOptions, command: list[str]) -> AsyncIterator[_Job]:
+    """Yield the jobs that the lines of standard input make, as they are read."""
+    template, separator, number = _template(proc, o, command, []), _separator(o), 0
+    skip = o.skip_first
+    try:
+        reader = await proc.open("-")
+    except OSError as error:
+        message = f"Error: Cannot open input file `-': {reason(error)}."
+        raise UsageError(message, hint=False, status=255) from None
+    while line := await reader.readline(separator):
+        word = decode(line.removesuffix(separator))
+        if skip:
+            skip = False
+            continue
+        if o.eof is not None and word == o.eof:
+            return
+        number += 1
+        words = (trimmed(word, o.trim) if o.trim != "n" else word,)
+        made = partial(template.line, words, number, 0, False)
+        yield _Job(await offload_large(proc.budget, len(word), made), words, number)
+
+
+def _separator(o: ParallelOptions) -> bytes:
+    if o.null:
+        return b"\0"
+    return encode(o.delimiter.replace("\\n", "\n").replace("\\t", "\t")) if o.delimiter else b"\n"
 
 
 def _template(proc: Proc, o: ParallelOptions, command: list[str], names: list[str]) -> Template:
@@ -280,9 +321,7 @@ def _blocks(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
 
 async def _sources(proc: Proc, o: ParallelOptions, rest: list[str]) -> list[list[list[str]]]:
     """Return the input sources in groups; those of a group go along with each other."""
-    separator = (
-        b"\0" if o.null else encode(o.delimiter.replace("\\n", "\n").replace("\\t", "\t")) if o.delimiter else b"\n"
-    )
+    separator = _separator(o)
 
     async def from_file(word: str) -> list[list[str]]:
         try:
@@ -346,6 +385,29 @@ class _Pool:
         self.results: dict[int, bytes] = {}
         self.shown = 1
 
+    async def stream(self, todo: AsyncIterator[_Job]) -> int:
+        """Run jobs as they come, at most `self.jobs` at a time; no more is read ahead."""
+        running: set[asyncio.Task[None]] = set()
+
+        async def work(job: _Job) -> None:
+            await self._show(job, await self._job(job, 0))
+            if self.o.delay:
+                await asyncio.sleep(float(self.o.delay))
+
+        try:
+            async for job in todo:
+                while len(running) >= self.jobs:
+                    done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.gather(*done)
+                if self.stop:
+                    break
+                running.add(asyncio.create_task(work(job)))
+            await asyncio.gather(*running)
+        finally:
+            for task in running:
+                task.cancel()
+        return await self._end()
+
     async def run(self, todo: list[_Job]) -> int:
         """Run the jobs, at most `self.jobs` at a time."""
         waiting = iter(todo)
@@ -365,6 +427,10 @@ class _Pool:
         finally:
             for task in tasks:
                 task.cancel()
+        return await self._end()
+
+    async def _end(self) -> int:
+        """Write the log; return the exit status."""
         if self.o.joblog is not None:
             head = (
                 ""
