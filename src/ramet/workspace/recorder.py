@@ -1,7 +1,7 @@
 """`Recorder`: the one door to the history: every change of a tree becomes part of exactly one record.
 
 - The VFS tells the recorder of each change, so no surface can forget it. A change outside of any `recording` is a
-  record of its own, of kind `write`.
+  separate record, of kind `write`.
 - `CURRENT` names the record that is open. It is a context variable: the tasks of a command, also its background jobs,
   belong to its record, whatever else runs at the same time.
 - `acting` names the caller for everything inside: an agent, a principal.
@@ -253,7 +253,7 @@ class Recorder:
 
     @contextmanager
     def _entry(self, what: str) -> Iterator[OpenRecord]:
-        """The open record, or one of its own for a change outside of any."""
+        """The open record, or a new one for a change outside of any."""
         entry = self.current()
         if entry is not None:
             yield entry

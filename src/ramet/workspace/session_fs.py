@@ -108,7 +108,7 @@ class SessionFS(Whole, Lending):
         return error
 
     def _recorded(self, what: str) -> AbstractContextManager[OpenRecord | None]:
-        """Make a change outside of a command a record of its own."""
+        """Make a change outside of a command a separate record."""
         if self._recorder.current() is not None:
             return nullcontext()
         return self._recorder.recording("write", what, session_id=self.session_id)

@@ -160,7 +160,7 @@ class Workspace:
 
     @property
     def fs(self) -> VFS:
-        """The whole tree as a Resource, without a session and its policy. Each change is a record of its own."""
+        """The whole tree as a Resource, without a session and its policy. Each change is a separate record."""
         return self._vfs
 
     def mounts(self, *, scratch: bool = False) -> list[Mount]:

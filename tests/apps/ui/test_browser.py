@@ -187,7 +187,7 @@ def test_the_terminal_runs_and_stops(page: Browser) -> None:
 
 def test_a_terminal_on_the_past_changes_nothing(page: Browser) -> None:
     page.go("#/term/proj@1")
-    page.sees("on a copy of")
+    page.sees("on its own copy of")
     page.fill("#command", "rm -r /src; ls /")
     page.press("Enter", 13)
     assert "src\n" not in page.sees(" ms", ".screen").partition("ls /")[2]

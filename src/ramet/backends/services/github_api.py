@@ -92,7 +92,7 @@ def _explain(found: Any) -> str:
 
 
 def _judge(answer: Answer) -> OSError | None:
-    """Errors that GitHub tells by the body or by headers of its own."""
+    """Errors that GitHub reports in the body or in its own headers."""
     if answer.status not in (403, 409, 422):
         return None
     try:

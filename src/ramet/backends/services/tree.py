@@ -104,7 +104,7 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Subtree:
-    """A directory whose tree is a resource of its own."""
+    """A directory whose tree is a separate resource."""
 
     at: str
     resource: Resource

@@ -26,7 +26,7 @@ class Looks:
     value: Any = _NOTHING
     above: Sequence[str] = ()
     """Comment lines before it."""
-    beside: str = ""
+    comment: str = ""
     """The comment behind it."""
     children: Mapping[str | int, Looks] = field(default_factory=lambda: _NONE)
     keys: Mapping[str, str] = field(default_factory=lambda: _NONE)

@@ -146,7 +146,7 @@ class _Builder:
         if block and first is last:
             return
         mark = last.start_mark if last.id == "scalar" and last.style in ("|", ">") else end
-        looks.beside = self.behind(mark.line, mark.column)
+        looks.comment = self.behind(mark.line, mark.column)
 
     def behind(self, line: int, column: int) -> str:
         """Return the comment behind a place of a line; none where more of the same collection follows."""
@@ -224,31 +224,31 @@ class YamlWriter:
                 self.out.append(f"{pad}{line}\n")
             lead = "" if first else pad
             first = False
-            beside = f" {own.beside}" if own is not None and own.beside else ""
+            comment = f" {own.comment}" if own is not None and own.comment else ""
             if isinstance(value, list):
-                self.item(item, child, depth, lead + "- ", beside)
+                self.item(item, child, depth, lead + "- ", comment)
             else:
                 name = looks.keys.get(str(key)) or self.scalar(key, Looks(), 0)
-                self.pair(item, child, depth, f"{lead}{name}:", beside)
+                self.pair(item, child, depth, f"{lead}{name}:", comment)
 
-    def item(self, item: Json, looks: Looks, depth: int, lead: str, beside: str) -> None:
+    def item(self, item: Json, looks: Looks, depth: int, lead: str, comment: str) -> None:
         if isinstance(item, (dict, list)) and item and not self.is_flow(looks):
             self.out.append(lead)
             self.block(item, looks, depth + 2, first=True)
         else:
-            self.line(lead, self.inline(item, looks, depth), beside)
+            self.line(lead, self.inline(item, looks, depth), comment)
 
-    def pair(self, item: Json, looks: Looks, depth: int, lead: str, beside: str) -> None:
+    def pair(self, item: Json, looks: Looks, depth: int, lead: str, comment: str) -> None:
         if isinstance(item, (dict, list)) and item and not self.is_flow(looks):
-            self.out.append(f"{lead}{beside}\n")
+            self.out.append(f"{lead}{comment}\n")
             self.block(item, looks, depth + self.step)
         else:
             text = self.inline(item, looks, depth)
-            self.line(lead + (" " if text else ""), text, beside)
+            self.line(lead + (" " if text else ""), text, comment)
 
-    def line(self, lead: str, text: str, beside: str) -> None:
+    def line(self, lead: str, text: str, comment: str) -> None:
         first, newline, rest = text.partition("\n")
-        self.out.append(f"{lead}{first}{beside}{newline}{rest}\n")
+        self.out.append(f"{lead}{first}{comment}{newline}{rest}\n")
 
     def inline(self, value: Json, looks: Looks, depth: int) -> str:
         if isinstance(value, dict):

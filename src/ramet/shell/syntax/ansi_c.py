@@ -36,8 +36,8 @@ def rejoin(text: str) -> str:
 
 
 def ansi_decode(source: str, bytewise: bool = False) -> str:
-    """The value of ``$'source'``; it ends at the first NUL, as C strings do in bash. Where every byte is a character
-    of its own, those beyond ASCII stay numbers."""
+    """The value of ``$'source'``; it ends at the first NUL, as C strings do in bash. Where every byte is a separate
+    character, those beyond ASCII stay numbers."""
     if "\\" not in source:
         return source
 

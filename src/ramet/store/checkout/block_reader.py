@@ -47,8 +47,8 @@ def _runs(wanted: Sequence[Location]) -> Iterator[list[Location]]:
     for place in wanted:
         if run:
             last = run[-1]
-            beside = (place.pack, place.start) == (last.pack, last.start + last.length)
-            if not beside or place.start + place.length - run[0].start > REQUEST_BYTES:
+            adjacent = (place.pack, place.start) == (last.pack, last.start + last.length)
+            if not adjacent or place.start + place.length - run[0].start > REQUEST_BYTES:
                 yield run
                 run = []
         run.append(place)

@@ -306,7 +306,7 @@ class _Checkout:
             return False
 
     def is_there(self, node: Node, path: bytes, found: os.stat_result) -> bool:
-        """Return whether an existing file is the right one, apart from its mode."""
+        """Return whether an existing file is the right one, ignoring its mode."""
         if not modes.S_ISREG(found.st_mode) or (found.st_size, found.st_mtime_ns) != (node.size, node.mtime_ns):
             return False
         if found.st_nlink != max(1, trees.split_group(node.group)[1]) and self.cache is None:

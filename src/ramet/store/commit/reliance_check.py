@@ -52,14 +52,14 @@ def new_object_ids(packs: PackReader, revision: Revision, before: Revision | Non
     ]
     seen: set[bytes] = set()
     while pending:
-        tree, beside = pending.pop()
-        if tree in beside or tree in seen:
+        tree, siblings = pending.pop()
+        if tree in siblings or tree in seen:
             continue
         seen.add(tree)
         yield tree
         nodes = _read(packs, tree, revision)
         theirs: dict[tuple[bytes, int], list[bytes]] = {}
-        for other in beside:
+        for other in siblings:
             for node in _read(packs, other, revision):
                 theirs.setdefault((node.name, node.kind), []).append(node.payload)
         for node in nodes:

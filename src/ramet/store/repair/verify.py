@@ -132,7 +132,7 @@ def is_shredded(error: RametError) -> bool:
 
 
 def _index_fault(raw: bytes, index: Index, pack: bytes, codec: FrameCodec) -> str:
-    """Return the fault of an index, apart from the objects it names; empty for none."""
+    """Return the fault of an index, without checking the objects it names; empty for none."""
     ids = list(index.ids())
     if int.from_bytes(raw[8:12], "big") != len(ids):
         return "its count is wrong"

@@ -166,11 +166,11 @@ class _CrashRecovery:
     def recover(self, lease: RefEntry) -> tuple[RefEntry, Recovery | None]:
         """Commit the leftovers, if any; returns the new lease."""
         repository, name = self._repository, self._name
-        aside = f"{name}-recovered-{self._which}"
+        other = f"{name}-recovered-{self._which}"
         if self._is_done or (self._draft is None and self._binding is None):
             return lease, None
-        target = name if lease.head == self._last else aside
-        if target == aside and repository.refs.exists(aside):
+        target = name if lease.head == self._last else other
+        if target == other and repository.refs.exists(other):
             return lease, None  # recovered before a crash
         base = None if self._last is None else _still_there(repository, self._last)
         before = {mount.prefix: mount for mount in base.mounts} if base is not None else {}
@@ -186,12 +186,12 @@ class _CrashRecovery:
         if target == name:
             return repository.commit(name, lease, made, f"recover:{self._which}"), Recovery(made, name)
         try:
-            repository.begin(aside, made)
+            repository.begin(other, made)
         except RametError as error:
             if error.code != "workspace_exists":
                 raise
             return lease, None  # recovered by a previous lease holder
-        return lease, Recovery(made, aside)
+        return lease, Recovery(made, other)
 
     def _recorded(self, made: Revision) -> Revision:
         """Add the record of the recovery."""

@@ -43,7 +43,7 @@ async function show({ keep = false } = {}) {
   const waiting = setTimeout(() => refill(main, h("p", { class: "waiting" }, "Loading…")), keep ? 5000 : 200);
   const [from, focused] = [scrollY, keep && marks(document.activeElement)];
   try {
-    if (view === null) throw new Problem({ code: "not_found", cause: "there is no such page", remediation: "begin with the list of workspaces" });
+    if (view === null) throw new Problem({ code: "not_found", cause: "no such page", remediation: "start from the list of workspaces" });
     const made = await view(context);
     if (signal.aborted) return;
     clearTimeout(waiting);
@@ -88,7 +88,7 @@ function crumb({ view, name, rev, path }) {
 
 // ---------------------------------------------------------------------------------------------------- the door
 
-/** Take the link out of the place: nobody finds it in the history of the browser. */
+/** Remove the link from the URL, so that the browser's history does not contain it. */
 function takeLink() {
   const route = parsePlace(location.hash);
   const code = route.query.link;
@@ -143,7 +143,7 @@ async function begin() {
 }
 
 let started = false;
-document.addEventListener("ramet:locked", () => started && main.querySelector(".door") === null && lock(new Problem({ code: "unauthenticated", cause: "the server does not know this token any more", remediation: "it was started anew: open its new link" })));
+document.addEventListener("ramet:locked", () => started && main.querySelector(".door") === null && lock(new Problem({ code: "unauthenticated", cause: "the token is no longer valid", remediation: "the server was restarted: open its new link" })));
 window.addEventListener("hashchange", () => {
   const code = takeLink();
   if (code !== null) {

@@ -250,7 +250,7 @@ def user_call(name: str, arguments: list[Evaluate | str], spot: Spot) -> Evaluat
         function = machine.functions.get(name)
         if function is None:
             if machine.mathlib and name in _MATH and len(arguments) == 1 and not isinstance(arguments[0], str):
-                return await machine.beside(_MATH[name], await arguments[0](machine))
+                return await machine.offload(_MATH[name], await arguments[0](machine))
             if (
                 machine.mathlib
                 and name == "j"
@@ -258,7 +258,7 @@ def user_call(name: str, arguments: list[Evaluate | str], spot: Spot) -> Evaluat
                 and not any(isinstance(a, str) for a in arguments)
             ):
                 order, x = [await a(machine) for a in arguments if not isinstance(a, str)]
-                return await machine.beside(partial(bessel, order), x)
+                return await machine.offload(partial(bessel, order), x)
             raise Trouble(f"Function {name} not defined.", spot)
         _check_arguments(machine, function, arguments, spot)
         machine.depth += 1

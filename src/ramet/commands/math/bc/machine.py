@@ -70,7 +70,7 @@ class BcMachine:
         if self.steps & 127 == 0:
             await self.proc.budget.yield_turn()
 
-    async def beside(self, function: Callable[[BcNumber, int, Check], BcNumber], number: BcNumber) -> BcNumber:
+    async def offload(self, function: Callable[[BcNumber, int, Check], BcNumber], number: BcNumber) -> BcNumber:
         """Call a function of the math library; in a thread for many digits."""
         check, scale = interrupt_check(self.proc.budget), self.scale
         if scale + number.digits.bit_length() < LONG_NUMBER:

@@ -363,7 +363,7 @@ def template(texts: Sequence[str]) -> Callable[[Any, Sequence[str]], int | None]
 
     It is called with the variables and the text for each hole, and returns None, with nothing done, when one of
     them is not a plain
-    number: then the texts must be joined and evaluated. The answer is None where no hole may be a number of its own.
+    number: then the texts must be joined and evaluated. The answer is None where no hole may be a whole number.
     """
     key = tuple(texts)
     if key in _templates:

@@ -39,7 +39,7 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
     "complete": (f"complete [-abcdefgjksuv] [-pr] [-DEI] {_COMPLETION} [name ...]", "Say how arguments are completed."),
     "compopt": ("compopt [-o|+o option] [-DEI] [name ...]", "Change the options of a completion."),
     "continue": ("continue [n]", "Go on with the next turn of a loop."),
-    "coproc": ("coproc [NAME] command [redirections]", "Run a command beside the shell, with pipes to it and from it."),
+    "coproc": ("coproc [NAME] command [redirections]", "Run a command in the background with pipes to and from it."),
     "declare": (
         "declare [-aAfFgiIlnrtux] [name[=value] ...] or declare -p [-aAfFilnrtux] [name ...]",
         "Set variables and their attributes, or show them.",
@@ -77,7 +77,7 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
         "Send a signal to a job.",
     ),
     "let": ("let arg [arg ...]", "Compute; succeed unless the last value is 0."),
-    "local": ("local [option] name[=value] ...", "Give a function variables of its own."),
+    "local": ("local [option] name[=value] ...", "Give a function its own variables."),
     "logout": ("logout [n]", "Leave a login shell."),
     "mapfile": (f"mapfile {_LINES}", "Read lines into an array."),
     "popd": ("popd [-n] [+N | -N]", "Take a directory from the stack."),

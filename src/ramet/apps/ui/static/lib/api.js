@@ -78,7 +78,7 @@ async function send(method, path, { query = {}, body, headers = {}, signal } = {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem({ code: "unreachable", cause: "the server cannot be reached", remediation: "is `ramet ui` or `ramet serve` still running?" });
+    throw new Problem({ code: "unreachable", cause: "cannot reach the server", remediation: "check that `ramet ui` or `ramet serve` runs" });
   }
   if (answer.status === 401) document.dispatchEvent(new CustomEvent("ramet:locked"));
   if (!answer.ok) throw await refusal(answer);
@@ -155,7 +155,7 @@ export async function* run(name, command, signal) {
     const bytes = told.encoding === "base64" ? Uint8Array.from(atob(told.data), (c) => c.charCodeAt(0)) : new TextEncoder().encode(told.data);
     yield { fd: told.fd, text: decoders[told.fd].decode(bytes, { stream: true }) };
   }
-  throw new Problem({ code: "broken", cause: "the connection broke before the command ended", remediation: "look whether the server still runs" });
+  throw new Problem({ code: "broken", cause: "the connection broke before the command ended", remediation: "check that the server runs" });
 }
 
 /** What happens on the server, as it happens, until the signal is aborted. */

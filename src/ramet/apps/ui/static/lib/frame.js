@@ -36,7 +36,7 @@ setInterval(() => {
   for (const one of document.querySelectorAll("time[data-at]")) one.textContent = ago(Number(one.dataset.at));
 }, 20_000);
 
-/** A name from a workspace, kept from turning around the text beside it. */
+/** A name from a workspace, isolated so that it cannot reverse the text around it. */
 export const name = (text, attributes = {}) => h("bdi", attributes, oneLine(text));
 
 // ------------------------------------------------------------------------------------------------------ asking
@@ -97,7 +97,7 @@ export function listen(listener) {
 
 const tell = (event) => listeners.forEach((listener) => listener(event));
 
-/** Follow the server while somebody looks: a hidden page holds no connection. */
+/** Follow the server while the page is visible: a hidden page holds no connection. */
 export function follow() {
   const begin = async () => {
     if (ending || document.hidden || !hasToken()) return;

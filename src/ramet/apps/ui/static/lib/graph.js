@@ -1,4 +1,4 @@
-// A history as lanes: for each revision, newest first, its column and the lines that pass, part and join beside it.
+// A history as lanes: for each revision, newest first, its column and the lines that pass, branch and merge next to it.
 
 /**
  * Rows `{column, colour, top, through, bottom, width}`; a line `[from, to, colour]` goes from a column to another one.

@@ -1,4 +1,4 @@
-// What changed between two states: a list of paths, each with its difference as soon as somebody looks at it.
+// What changed between two states: a list of paths, each with its diff, loaded when opened.
 
 import { get, part, workspacePath } from "../lib/api.js";
 import { button, h, link, refill } from "../lib/dom.js";

@@ -98,7 +98,7 @@ function text(name, path, rev, first, signal, line, at) {
   return put(holder, told, code, ending);
 }
 
-/** The last part of a file, without line numbers: nobody has counted what is before it. */
+/** The last part of a file, without line numbers, because the lines before it are not counted. */
 function end(name, path, rev, total, signal) {
   const holder = h("div", {}, h("p", { class: "waiting" }, "Loading…"));
   const from = Math.max(0, total - PART);

@@ -1,4 +1,4 @@
-// The files of a state: a tree that is listed as it is opened, and beside it a directory or a file.
+// The files of a state: a tree that loads as it is opened, next to a directory or a file.
 
 import { get, workspacePath } from "../lib/api.js";
 import { h, icon, link, refill } from "../lib/dom.js";

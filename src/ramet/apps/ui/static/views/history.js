@@ -18,7 +18,7 @@ export async function history({ route, signal, live, reload }) {
   const { name } = route;
   if (!stored) {
     return h("div", { class: "page" }, heading(info, "history"),
-      notice(`A ${info.kind} workspace has no revisions of its own${info.kind === "sandbox" ? " while it runs" : ""}: see its `, h("a", { href: place("ws", { name, path: "/" }) }, "files"), "."));
+      notice(`A ${info.kind} workspace has no revisions${info.kind === "sandbox" ? " while it runs" : ""}: see its `, h("a", { href: place("ws", { name, path: "/" }) }, "files"), "."));
   }
   const forks = route.query.forks === true;
   const limit = Number(route.query.limit) || STEP;

@@ -8,7 +8,7 @@ import { oneLine, plural, size } from "../lib/text.js";
 
 const NAME = "[A-Za-z0-9][A-Za-z0-9._\\-]{0,127}";
 
-/** A workspace, and what to ask for to see a state of it: `rev` is undefined for what has no revisions of its own. */
+/** A workspace and the revision to request; `rev` is undefined for a workspace without revisions. */
 export async function loaded({ name, rev }, signal) {
   const info = await get(workspacePath(name), {}, signal);
   const stored = info.kind === "stored";

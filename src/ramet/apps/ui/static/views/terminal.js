@@ -90,10 +90,10 @@ export async function terminal({ route, signal }) {
 /** What a command does to who else works here. */
 function where(info, name, rev) {
   const copy = h("a", { href: place("term", { name, rev: "head" }) }, "a copy of the newest revision");
-  if (rev) return notice("Each command runs on a copy of ", h("b", {}, safe(rev)), " of its own; what it changes is gone when it ends. ", h("a", { href: place("term", { name }) }, "Work on the workspace itself"));
+  if (rev) return notice("Each command runs on its own copy of ", h("b", {}, safe(rev)), "; its changes are discarded. ", h("a", { href: place("term", { name }) }, "Work on the workspace itself"));
   if (info.kind !== "stored" || info.open) return null;
   if (info.busy) return notice("Another program writes to it: commands wait for that to end. Look around on ", copy, " instead.");
-  return h("p", { class: "faint" }, "A command opens the workspace, and nobody else can write to it until it is idle", info.head ? ["; ", copy, " disturbs nobody."] : ".");
+  return h("p", { class: "faint" }, "A command opens the workspace; no other writer can open it until it is idle", info.head ? ["; ", copy, " does not block it."] : ".");
 }
 
 /** Run and show; whatever happens is said in the block. */

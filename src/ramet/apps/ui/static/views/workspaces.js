@@ -71,14 +71,14 @@ export async function workspaces({ signal, live }) {
     running, list);
 }
 
-/** Somebody works here now: nothing of it is in the history before it ends. */
+/** A writer is active; its work enters the history when it ends. */
 const sandbox = (info) => h("a", { class: "card", href: place("cmds", { name: info.name }) },
   h("span", { class: "what" }, h("span", { class: "name" }, safe(info.name)), h("span", { class: "badge busy" }, "running sandbox")),
   h("span", { class: "message" }, info.workspace ? ["works on ", oneLine(info.workspace)] : "works on nothing that is kept"),
   h("span", { class: "who" }, oneLine(info.image ?? "")), h("span"), h("span"), h("span"),
   h("span", { class: "date" }, when(info.created_at)));
 
-/** `/` goes to the filter, unless somebody is typing. */
+/** `/` focuses the filter, unless the user is typing. */
 function slash(filter) {
   const pressed = (event) => {
     if (event.key !== "/" || event.target.closest("input, textarea, select, dialog")) return;
