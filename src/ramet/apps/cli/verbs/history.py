@@ -59,13 +59,13 @@ def log(
             columns.append("resumable")
         show(rows, tuple(columns), as_json, empty=f"{where} has no revision yet")
         return
-    for row in handle.graph(revision):
-        if row.revision is None:
-            print(row.lines)
+    for drawn in handle.graph(revision):
+        if drawn.revision is None:
+            print(drawn.lines)
             continue
-        tags = "".join(f" ({tag})" for tag in names.get(row.revision.id, []))
-        subject = row.revision.message.partition("\n")[0]
-        print(f"{row.lines} {row.revision.id.hex()[:12]} {row.revision.name}{tags} {subject}".rstrip())
+        tags = "".join(f" ({tag})" for tag in names.get(drawn.revision.id, []))
+        subject = drawn.revision.message.partition("\n")[0]
+        print(f"{drawn.lines} {drawn.revision.id.hex()[:12]} {drawn.revision.name}{tags} {subject}".rstrip())
 
 
 def _picked(
