@@ -85,6 +85,10 @@ class TreePlace:
     def upper(self) -> str:
         return f"{self.folder}/upper"
 
+    def has(self, name: str) -> bool:
+        """Whether a name at the top belongs to the workspace, not to the box."""
+        return os.path.lexists(f"{self.lower}/{name}") or os.path.lexists(f"{self.upper}/{name}")
+
     @property
     def work(self) -> str:
         return f"{self.folder}/work"

@@ -19,8 +19,6 @@ class NativeLimits:
     """Processes and threads alive in the box."""
     file_bytes: int = 16 * 1024 * MIB
     """Size of one file that a program writes."""
-    disk_bytes: int = 32 * 1024 * MIB
-    """Bytes that the programs of one box may add to the disk."""
     open_files: int = 4096
 
     def __post_init__(self) -> None:

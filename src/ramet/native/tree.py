@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Coroutine, Iterator
+from stat import S_ISDIR
 from typing import Any
 
 from ramet.backends.local.disk import DiskResource
@@ -18,6 +19,7 @@ from ramet.core.paths import ROOT, Path
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.native.layout import SYSTEM_NAMES, Owner, TreePlace, file_owner
+from ramet.native.upper import walk_upper
 
 
 class TreeResource(DiskResource):
@@ -40,6 +42,16 @@ class TreeResource(DiskResource):
         self.root = f"/proc/self/fd/{self._fd}"
         os.close(old)
         os.close(fd)
+
+    def box_names(self) -> set[str]:
+        """Return the names at the top that are no part of the workspace."""
+        return {name for name in os.listdir(self.root) if not self.place.has(name)}
+
+    def changed_directories(self) -> set[bytes]:
+        """Return the directories in which something differs from the lower layer: `b""` is the root."""
+        found = {b""}
+        found.update(os.fsencode(path) for path, stat in walk_upper(self.place.upper) if S_ISDIR(stat.st_mode))
+        return found
 
     def check_path(self, path: Path) -> None:
         if self._hidden and path[1:].partition("/")[0] in self._hidden:

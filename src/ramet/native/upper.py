@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat as modes
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -58,6 +59,48 @@ def walk_upper(upper: str) -> Iterator[tuple[str, os.stat_result]]:
                         todo.append(path)
         except FileNotFoundError:
             continue
+
+
+def fold(lower: str, upper: str) -> None:
+    """Move the changes of an overlay that is not mounted into its lower directory. Repeat it after an interruption."""
+    with os.scandir(upper) as entries:
+        found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    for name, stat in found:
+        source, target = f"{upper}/{name}", f"{lower}/{name}"
+        if is_removed(stat):
+            _delete(target)
+            os.unlink(source)
+        elif not modes.S_ISDIR(stat.st_mode):
+            if os.path.isdir(target) and not os.path.islink(target):
+                _delete(target)
+            os.replace(source, target)
+        else:
+            if is_opaque(source):
+                _delete(target)
+                _clear_opaque(source)  # before anything moves: what has moved must not be deleted again
+            if os.path.islink(target) or not os.path.isdir(target):
+                _delete(target)
+                os.mkdir(target)
+            os.chmod(source, stat.st_mode | 0o700)
+            fold(target, source)
+            os.chmod(target, stat.st_mode & 0o7777)
+            os.utime(target, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+            os.rmdir(source)
+
+
+def _delete(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def _clear_opaque(folder: str) -> None:
+    for name in OPAQUE:
+        try:
+            os.removexattr(folder, name, follow_symlinks=False)
+        except OSError:
+            continue  # it has the other one
 
 
 class Upper:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -48,19 +48,13 @@ class NativePrograms:
         """Whether calls without a program may have changed the trees since the last look."""
         self.trees: Mapping[str, TreeResource] = {}
 
-    def adopt_mounts(
-        self, mounts: Mapping[Path, Mount], fill: Mapping[str, Callable[[str], object]] | None = None
-    ) -> dict[Path, Mount]:
-        """Move mounts in memory to kernel trees; `fill` writes the content of a prefix instead of its resource."""
+    def adopt_mounts(self, mounts: Mapping[Path, Mount]) -> dict[Path, Mount]:
+        """Move mounts in memory to kernel trees, and bind host directories."""
         runtime, found = self._runtime, dict(mounts)
         try:
             for prefix, mount in sorted(mounts.items()):
                 if mount.memory is not None:
-                    writer = (fill or {}).get(str(prefix))
-                    if writer is not None:
-                        runtime.add_tree(str(prefix), writer)
-                    else:
-                        runtime.add_memory(str(prefix), mount.memory)
+                    runtime.add_memory(str(prefix), mount.memory)
                 elif mount.directory is not None:
                     writable = mount.mode is MountMode.WRITE
                     runtime.add_directory(str(prefix), mount.directory, writable=writable)
@@ -115,10 +109,6 @@ class NativePrograms:
                     recorder.removed(place)
             elif verb == "write" and (known is None or str(place) not in known.written):
                 recorder.wrote(place, recorder.before(place), size)
-
-    @property
-    def layout_root(self) -> str:
-        return self._runtime.layout.root
 
     def end(self) -> None:
         """End all programs; the trees stay on the disk for recovery."""

@@ -124,7 +124,7 @@ class Workspace:
         given = {mount.prefix: mount for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user)}
         if self.native is not None:
             self.programs = NativePrograms(self.native)
-            given = self.programs.adopt_mounts(given, self._tree_writers())
+            given = self.programs.adopt_mounts(given)
         self._mounts.update(given)
         programs = dict.fromkeys(self._free(BIN), ProgramsResource(self.commands))
         own: dict[Path, Resource] = {DEV: DevResource(), OBSERVER: self._observer, **programs}
@@ -135,9 +135,8 @@ class Workspace:
         self.sessions = SessionManager(self._make_session)
         self._observer.known.add(DEFAULT_SESSION_ID)
 
-    def _tree_writers(self) -> dict[str, Callable[[str], object]]:
-        """Hook for subclasses: functions that write the content of a mount to a directory, by prefix."""
-        return {}
+    keeps_trees = False
+    """Whether the trees of native programs outlive `close`, for the recovery of what is not committed."""
 
     def __repr__(self) -> str:
         mounts = ", ".join(f"{m.prefix} ({type(m.resource).__name__}, {m.mode.value})" for m in self.mounts())
@@ -460,7 +459,7 @@ class Workspace:
         await self._vfs.close()
         await self.cached_files.close()
         if self.programs is not None:
-            self.programs.close()
+            await asyncio.to_thread(self.programs.end if self.keeps_trees else self.programs.close)
 
 
 # --------------------------------------------------------------------------------------------------- helpers

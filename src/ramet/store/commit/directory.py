@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import stat as modes
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -53,18 +53,19 @@ def commit_directory(
     progress: Progress = silent,
     now: Callable[[], int] = time.time_ns,
     dirty: set[bytes] | None = None,
+    hidden: Collection[str] = (),
 ) -> DirectoryCommit:
     """Write the tree of a host directory. Files whose stat has not changed are not opened.
 
     `cache` is updated in place, once the writer says that everything is durable. `dirty` names the directories
     (`b""` is the root, `b"/a/b"` one below) that may have changed, and their parents, as a watcher saw them; every
-    other directory is taken from the cache unread.
+    other directory is taken from the cache unread. `hidden` names are left out at the top.
     """
     if cache.linked or not cache.trusted or cache.rules != _patterns(rules):
         dirty = None  # hard links may be anywhere, and stats of another process need one full check
 
     def walked(dirty: set[bytes] | None) -> tuple[_Walk, TreeId]:
-        walk = _Walk(os.fsencode(root), writer, cache, rules, progress, now(), dirty)
+        walk = _Walk(os.fsencode(root), writer, cache, rules, progress, now(), dirty, frozenset(hidden))
         return walk, walk.run()
 
     try:
@@ -131,6 +132,7 @@ class _Walk:
     progress: Progress
     began: int
     dirty: set[bytes] | None
+    hidden: frozenset[str]
     patterns: list[str] | None = field(init=False)
     seen: set[bytes] = field(default_factory=set)
     made: dict[bytes, DirectoryStat] = field(default_factory=dict)
@@ -229,6 +231,8 @@ class _Walk:
         """Remove ignored entries from the rows, and return whether there were any. Cached stamps have none."""
         names = [row[0] for row in rows]
         drop = {name for name in names if name.startswith(TEMP_PREFIX)}
+        if not where:
+            drop |= self.hidden.intersection(names)
         if self.rules.ignore is not None:
             folder = os.fsdecode(where[where.rfind(b"/") + 1 :])
             secret = self.rules.ignore.matching(folder, names, partial(first_bytes, self.root + where))

@@ -83,6 +83,7 @@ class Config:
     sessions: Mapping[str, SessionConfig]
     commit: CommitConfig
     server: Mapping[str, Any]
+    native: bool
     settings: tuple[Setting, ...] = field(repr=False)
 
     def make_mounts(self) -> dict[str, Mount]:
@@ -102,11 +103,11 @@ class Config:
             raise ConfigError(problems)
         return made
 
-    def workspace(self) -> Workspace:
-        """Create the configured workspace, without the store."""
+    def workspace(self, *, native: bool | None = None) -> Workspace:
+        """Create the configured workspace, without the store; `native` overrides the file."""
         ws = Workspace(
             self.make_mounts(), env=self.env, secrets=self.secrets, policy=self.policy,
-            settings=self.workspace_settings,
+            settings=self.workspace_settings, native=self.native if native is None else native,
         )  # fmt: skip
         self.prepare(ws)
         return ws
@@ -137,7 +138,7 @@ class Config:
         said: dict[str, Any] = {
             "settings": self.workspace_settings, "secrets": self.secrets, "env": self.env, "policy": self.policy,
             "commit": self.commit.when, "every": self.commit.every, "withhold": self.commit.withhold,
-            "drafts": self.commit.drafts, "scan": self.commit.scan,
+            "drafts": self.commit.drafts, "scan": self.commit.scan, "native": self.native,
             "pins": {mount.prefix: mount.pin for mount in self.mounts if mount.pin is not None},
         }  # fmt: skip
         return found.open(name, revision, mounts=mounts, prepare=self.prepare, **{**said, **options})
@@ -198,6 +199,7 @@ def config_of(top: Node, reading: ConfigReader) -> Config | None:
             commit.get("scan", "off"),
         ),
         server=found["server"] or {},
+        native=bool(found["native"]),
         settings=tuple(reading.settings),
     )
 

@@ -214,6 +214,7 @@ def declaration() -> TableKind:
             "Variables whose values are never recorded: env:NAME or file:PATH.",
         ),
         "limits": Field(TableKind(fields_of(Limits)), "Bounds of one execution."),
+        "native": Field(FlagKind(), "Run real programs too, in a box on this machine.", False),
         "policy": Field(TableKind(POLICY), "What is allowed, refused, asked about, hidden and counted."),
         "cache": Field(TableKind({
             "bytes": Field(NumberKind("size", whole=True), "What is kept of remote mounts.", 256 << 20),

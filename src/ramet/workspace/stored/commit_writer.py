@@ -138,6 +138,16 @@ class CommitWriter:
             self._trees.append(made)
             self._leave_out(mount, made.withheld)
             return MountState(prefix, "ram", mount.mode.value, made.tree, scratch=mount.scratch)
+        if (tree := mount.tree) is not None:
+            from ramet.store.commit.directory import commit_directory
+
+            stats = self._caches.stats.setdefault(prefix, StatCache())
+            done = commit_directory(
+                tree.root, writer, stats, rules, dirty=tree.changed_directories(), progress=self._progress,
+                hidden=tree.box_names(),
+            )  # fmt: skip
+            self._leave_out(mount, done.withheld)
+            return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
         if mount.directory is not None:
             from ramet.store.commit.directory import commit_directory
 

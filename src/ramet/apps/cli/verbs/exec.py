@@ -35,6 +35,7 @@ class ExecRequest(NamedTuple):
     config: str | None
     quiet: bool
     as_json: bool
+    native: bool = False
 
 
 def execute(
@@ -53,11 +54,13 @@ def execute(
     as_json: Annotated[
         bool, Option("--json", help="Print one JSON object at the end: output, status, paths it touched.")
     ] = False,
+    native: Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")] = False,
 ) -> int:
     """Run a command in a workspace and commit what it changed. The exit status is the command's."""
     import asyncio
 
-    return asyncio.run(_run(ExecRequest(name, command, store, timeout, cwd, message, author, config, quiet, as_json)))
+    request = ExecRequest(name, command, store, timeout, cwd, message, author, config, quiet, as_json, native)
+    return asyncio.run(_run(request))
 
 
 async def _run(line: ExecRequest) -> int:
@@ -114,18 +117,22 @@ def _open(line: ExecRequest) -> tuple[Any, str]:
     from ramet.store.model.address import parse_address
 
     config = config_of(line.config)
+    more: dict[str, Any] = {"native": True} if line.native else {}
+    if line.native and line.store.startswith(SERVERS):
+        raise RametError("unsupported", "cannot run native programs on a server", "Open the store itself.")
     if line.command is None:
         if config is None:
             raise RametError("invalid_argument", "missing argument COMMAND", "write ramet exec NAME 'COMMAND'")
         if config.name is None:
-            return config.workspace(), line.name
-        return config.open(local_store(store_for(line.store, config))), line.name
+            return config.workspace(**more), line.name
+        return config.open(local_store(store_for(line.store, config)), **more), line.name
     where = parse_address(line.name)
     if where.path is not None:
         raise RametError("invalid_argument", f"{line.name!r} names a path", "write NAME or NAME@REVISION")
     if config is None:
-        return any_store(line.store).open(where.name, where.revision), line.command
-    return config.open(local_store(store_for(line.store, config)), where.name, where.revision), line.command
+        return any_store(line.store).open(where.name, where.revision, **more), line.command
+    found = local_store(store_for(line.store, config))
+    return config.open(found, where.name, where.revision, **more), line.command
 
 
 async def _stdin() -> AsyncIterator[bytes]:

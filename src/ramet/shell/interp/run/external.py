@@ -102,7 +102,8 @@ async def search(sh: ShellState, name: str) -> str | None:
         return hit[0]
     path = sh.variables.get("PATH")
     found = await search_path(sh, name, path or "")
-    if found is not None and "hashall" in sh.options:
+    programs = sh.shell.programs
+    if found is not None and "hashall" in sh.options and not (programs is not None and programs.has(found)):
         sh.hashed[name] = (found, 1)
     return found
 

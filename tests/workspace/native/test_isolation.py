@@ -1,0 +1,213 @@
+"""Programs that try to leave their box: each row is one way out, and what must come of it.
+
+All of it runs inside the bounds of a box with small limits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+from tests.workspace.native.conftest import SECONDS, need
+
+from ramet.native.options import Native, NativeLimits
+from ramet.workspace.result import IOResult
+from ramet.workspace.workspace import Workspace
+
+SMALL = Native(NativeLimits(memory_bytes=256 << 20, processes=64, file_bytes=4 << 20, open_files=256))
+SECRET = f"secret-{secrets.token_hex(16)}"
+
+
+@pytest.fixture
+def secret_file(native: Native) -> Iterator[str]:
+    """A file of the host that every user may read."""
+    with tempfile.NamedTemporaryFile("w", prefix="ramet-secret-") as file:
+        os.chmod(file.name, 0o644)
+        file.write(SECRET)
+        file.flush()
+        yield file.name
+
+
+def run(text: str, native: Native = SMALL) -> IOResult:
+    async def steps() -> IOResult:
+        async with Workspace(native=native) as ws:
+            return await ws.execute(text, native=True, timeout=SECONDS)
+
+    return asyncio.run(steps())
+
+
+def python(source: str, native: Native = SMALL) -> IOResult:
+    need("python3")
+    return run(f"python3 - <<'END'\n{source}\nEND\n", native)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "cat {path}", "cat /proc/1/root{path}", "cat /proc/self/root{path}", "cat /../..{path}",
+        "ln -s / /l; cat /l{path}", "ln -s /proc/1/root /l; cat /l{path}", "cat /oldroot{path} /newroot{path}",
+        "cd /proc/1/cwd; cat .{path}", "find / -xdev -name 'ramet-secret-*' | xargs -r cat",
+    ],
+)  # fmt: skip
+def test_files_of_the_host_are_not_there(secret_file: str, way: str) -> None:
+    result = run(way.format(path=secret_file))
+    assert SECRET.encode() not in result.stdout
+
+
+def test_links_do_not_lead_in_process_commands_out(secret_file: str) -> None:
+    """The tree is written by programs and read by Ramet, which sees the host."""
+
+    async def steps() -> bytes:
+        async with Workspace(native=SMALL) as ws:
+            links = f"ln -s {secret_file} /a; ln -s /proc/self/root /b; mkdir /c; ln -s ../../../../../../.. /c/d"
+            await ws.execute(links, native=True, timeout=SECONDS)
+            tries = f"cat /a; cat /b{secret_file}; cat /c/d{secret_file}; cp /a /e; tar cf - /a | cat; grep -r . /a"
+            return (await ws.execute(tries, timeout=SECONDS)).stdout
+
+    assert SECRET.encode() not in asyncio.run(steps())
+
+
+@pytest.mark.parametrize("path", ["/root", "/home", "/var", "/run", "/etc/shadow", "/etc/ssh", "/sys/kernel", "/boot"])
+def test_directories_of_the_host_are_not_there(native: Native, path: str) -> None:
+    result = run(f"find {path} -mindepth 1 2> /dev/null | grep -v '^/home/user$' | head -5")
+    assert result.stdout == b""
+
+
+def test_processes_of_the_host_are_not_there(native: Native) -> None:
+    result = run("for p in /proc/[0-9]*; do echo ${p#/proc/}; done")
+    numbers = [int(word) for word in result.stdout.split()]
+    assert 0 < len(numbers) < 12 and max(numbers) < 100
+    assert run(f"kill -9 {os.getpid()}; kill -0 {os.getppid()}").exit_code != 0
+
+
+REFUSED = {
+    "a user namespace": "unshare -Ur true",
+    "a mount namespace": "unshare -m true",
+    "a mount": "mount -t tmpfs none /tmp",
+    "a bind mount": "mount --bind /tmp /usr",
+    "chroot": "chroot / true",
+    "entering a namespace": "nsenter -t 1 -m true",
+    "a device node": "mknod /tmp/d b 8 0",
+    "writing to /usr": "touch /usr/bin/x",
+    "writing to /etc": "touch /etc/x",
+    "writing to sysctl": "echo 1 > /proc/sys/kernel/core_pattern",
+    "sysrq": "echo h > /proc/sysrq-trigger",
+    "another user": "setpriv --reuid 0 true",
+    "a raw disk": "head -c 1 /dev/vda /dev/sda /dev/nvme0n1 /dev/mem",
+    "the kernel log": "dmesg",
+    "a cgroup": "mkdir /sys/fs/cgroup/x",
+    "the host's name": "hostname other",
+}
+
+
+@pytest.mark.parametrize("way", REFUSED.values(), ids=REFUSED.keys())
+def test_refused(native: Native, way: str) -> None:
+    assert run(way).exit_code != 0
+
+
+def test_no_capability_and_a_filter(native: Native) -> None:
+    result = run("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; id -u; id -G")
+    words = result.stdout.decode().split()
+    assert {words[at + 1] for at, word in enumerate(words) if word.startswith("Cap")} == {"0" * 16}
+    assert words[words.index("NoNewPrivs:") + 1] == "1" and words[words.index("Seccomp:") + 1] == "2"
+    assert words[-2:] == ["1000", "1000"]
+
+
+def test_setuid_programs_gain_nothing(native: Native) -> None:
+    result = run("cp /usr/bin/id /tmp/id; chmod u+s /tmp/id; /tmp/id -u; su -c id < /dev/null; sudo -n id; true")
+    assert result.stdout.split() == [b"1000"]
+
+
+SYSCALLS = """
+import ctypes, os, platform
+libc = ctypes.CDLL(None, use_errno=True)
+numbers = {"x86_64": {"ptrace": 101, "bpf": 321, "keyctl": 250, "userfaultfd": 323, "io_uring_setup": 425,
+    "perf_event_open": 298, "unshare": 272, "setns": 308, "process_vm_readv": 310, "open_by_handle_at": 304,
+    "fsopen": 430, "pidfd_getfd": 438, "kexec_load": 246}}.get(platform.machine(), {})
+for name, number in numbers.items():
+    ctypes.set_errno(0)
+    result = libc.syscall(number, 0, 0, 0, 0, 0)
+    print(name, result, ctypes.get_errno())
+libc.syscall(56, 0x10000000 | 17, 0, 0, 0, 0) if platform.machine() == "x86_64" else None
+print("clone", ctypes.get_errno())
+"""
+
+
+def test_system_calls_that_reach_out_are_refused(native: Native) -> None:
+    rows = [line.split() for line in python(SYSCALLS).stdout.decode().splitlines()]
+    assert rows and all(row[-1] == "1" for row in rows), rows
+
+
+def test_the_network_is_loopback_only(native: Native) -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        result = python(
+            "import socket\n"
+            f"for where in (('127.0.0.1', {port}), ('192.0.2.1', 80), ('8.8.8.8', 53)):\n"
+            "    try: socket.create_connection(where, 2); print('connected', where)\n"
+            "    except OSError as e: print('refused')\n"
+            "print(len(socket.if_nameindex()))\n"
+        )
+    assert result.stdout.decode().split() == ["refused"] * 3 + ["1"]
+
+
+def test_abstract_sockets_of_the_host_are_not_there(native: Native) -> None:
+    name = f"ramet-{secrets.token_hex(8)}"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"\0{name}")
+        server.listen()
+        result = python(f"import socket; socket.socket(socket.AF_UNIX).connect('\\0{name}')")
+    assert result.exit_code != 0 and b"refused" in result.stderr.lower()
+
+
+def test_a_fork_bomb_stays_in_its_bounds(native: Native) -> None:
+    """The call ends, and the next program of the box works."""
+
+    async def steps() -> tuple[IOResult, IOResult]:
+        async with Workspace(native=SMALL) as ws:
+            bomb = await ws.execute("f() { f | f & }; f; sleep 1000", native=True, timeout=2.0)
+            return bomb, await ws.execute("echo alive", native=True, timeout=SECONDS)
+
+    bomb, after = asyncio.run(steps())
+    assert bomb.exit_code == 124 and after.stdout == b"alive\n"
+
+
+def test_a_memory_bomb_dies_and_the_box_lives(native: Native) -> None:
+    need("python3")
+
+    async def steps() -> tuple[IOResult, IOResult]:
+        async with Workspace(native=SMALL) as ws:
+            grow = "python3 -c 'x = []\nwhile True: x.append(bytearray(b\"x\" * (1 << 20)))'"
+            return await ws.execute(grow, timeout=SECONDS), await ws.execute("perl -e 'print 1'", timeout=SECONDS)
+
+    bomb, after = asyncio.run(steps())
+    assert bomb.exit_code in (1, 137) and not bomb.timed_out
+    assert after.stdout == b"1"
+
+
+def test_a_file_cannot_fill_the_disk(native: Native) -> None:
+    result = run("head -c 100000000 /dev/zero > /big; echo $?; stat -c %s /big")
+    status, size = result.stdout.split()
+    assert status != b"0" and int(size) <= 4 << 20
+
+
+def test_killing_everything_ends_only_the_box(native: Native) -> None:
+    async def steps() -> bytes:
+        async with Workspace(native=SMALL) as ws:
+            await ws.execute("echo kept > /f; kill -9 -1", native=True, timeout=SECONDS)
+            return (await ws.execute("cat /f; perl -e 'print 2'", timeout=SECONDS)).stdout
+
+    assert asyncio.run(steps()) == b"kept\n2"
+
+
+def test_the_environment_of_ramet_is_not_inside(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAMET_TEST_TOKEN", SECRET)
+    result = run("env; cat /proc/*/environ /proc/*/cmdline 2> /dev/null")
+    assert SECRET.encode() not in result.stdout
