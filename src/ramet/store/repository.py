@@ -36,7 +36,7 @@ from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 from ramet.store.refs import ancestry
 from ramet.store.refs.gc_log import CACHE_SECONDS, GcLog, GcState
-from ramet.store.refs.grants import TRUSTED, Access, Grants
+from ramet.store.refs.grants import CALLER, TRUSTED, Access, Grants
 from ramet.store.refs.leases import Leases, holder_name
 from ramet.store.refs.refs import RefEntry, not_found
 from ramet.store.refs.resolve import RevisionLike, expired_error, find_revision, resolve_revision
@@ -92,7 +92,7 @@ class Repository:
             elsewhere = logs_of(where, objects, refs, refs_name)
             claim = MarkerClaim(elsewhere("store"))
         self.objects: Objects = unlock(objects, key, plain_cache, clock, claim)
-        self.clock, self.principal = clock, principal
+        self.clock, self._principal = clock, principal
         self._log, self._proved = self._logs(elsewhere), refs is not None
         self._reset()
 
@@ -209,6 +209,7 @@ class Repository:
 
     def create_log(self, name: str, head: RevisionId | None) -> RefEntry:
         """Create the log of a workspace with a durable head, and clear leftovers of an earlier one of this name."""
+        self._give_to_caller(name)
         entry = self.refs.create(name, head)
         if entry.number > 1:
             self.tags.clear(name)  # of the removed workspace of this name
@@ -223,6 +224,21 @@ class Repository:
 
         remove_drafts(self.objects, name)
 
+    def _give_to_caller(self, name: str) -> None:
+        """Let what a caller of a server creates be the caller's, before others can see it."""
+        who = CALLER.get(TRUSTED)
+        if who != TRUSTED and not self.refs.exists(name) and not self.grants.of(name):
+            self.grants.put(name, {who: "readwrite"}, who)
+
+    @property
+    def principal(self) -> str | None:
+        """Who acts: the caller of the request that a server is answering, else who opened the store."""
+        return CALLER.get(self._principal)
+
+    @principal.setter
+    def principal(self, name: str | None) -> None:
+        self._principal = name
+
     @property
     def actor(self) -> str:
         """The name under which changes are recorded: the principal, else the user of this process."""
@@ -234,7 +250,12 @@ class Repository:
             return f"uid {os.getuid()}" if hasattr(os, "getuid") else ""
 
     def check_access(self, name: str, access: Access = "readonly") -> None:
-        """Check that the principal has access to a workspace; loads its keys in an encrypted store."""
+        """Check that the principal has access to a workspace; loads its keys in an encrypted store.
+
+        A caller of a server is told that there is no such workspace when it may not read it.
+        """
+        if CALLER.get(TRUSTED) != TRUSTED and not self.grants.allows(self.principal, name):
+            raise not_found(name)
         self.grants.check(self.principal, name, access)
         sealed = as_encrypted(self.objects)
         if sealed is not None:
@@ -323,6 +344,8 @@ class Repository:
         if not isinstance(address, str):
             raise wrong_type("the address of a revision", address, "Pass NAME, NAME@REVISION, or a Revision.")
         found = parse_address(address)
+        if found.path is not None:
+            raise RametError("invalid_argument", f"{address!r} names a path", "write NAME or NAME@REVISION")
         return self.find(found.name, found.revision)
 
     def resolve_from(self, name: str, spec: RevisionLike | None) -> Revision:

@@ -394,7 +394,9 @@ def test_what_is_kept_and_for_whom(ramet, monkeypatch: pytest.MonkeyPatch) -> No
     ramet("show", "w@2:/x", status=3)
     ramet("pin", "--delete", pin["pin"])
     assert json.loads(ramet("cost"))[0]["workspace"] == "w"
-    ramet("grant", "w", "ada", "readwrite")
+    ramet("grant", "w", "ada", "readwrite", status=2)  # the caller would lose its access
+    ramet("log", "w")
+    ramet("grant", "w", "ada", "readwrite", "--force")
     ramet("log", "w", status=1)
     monkeypatch.setenv("RAMET_PRINCIPAL", "ada")
     ramet("grant", "w", "bob", "readonly")

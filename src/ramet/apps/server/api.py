@@ -75,7 +75,7 @@ class Api:
 
         def found() -> StoredWorkspaceRef:
             store.repository.refs.require(name)
-            return self.access.reference(call, store.repository, name)
+            return StoredWorkspaceRef(store.repository, name)
 
         return found
 
@@ -121,7 +121,7 @@ class Api:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = Call(scope, receive, scope.get("ramet.client", ""))
         try:
-            with acting(principal=self.access.principal(call) or ""):
+            with acting(principal=self.access.principal(call) or ""), self.access.as_principal(call):
                 reply = await self._answered(call)
                 await send_reply(reply, call, send)
         except ClientGone:

@@ -17,6 +17,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context, copy_context
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeVar, cast
 
@@ -25,7 +26,8 @@ from ramet.apps.server.models import CreateSandbox
 from ramet.apps.server.settings import ServerSettings
 from ramet.core.errors import RametError
 from ramet.store.model.revisions import Revision
-from ramet.store.refs.refs import NAME
+from ramet.store.refs.grants import TRUSTED, acting_for
+from ramet.store.refs.refs import NAME, not_found
 from ramet.workspace.agent.sandbox import AgentRun, Outputs, Sandbox
 from ramet.workspace.config import Config
 from ramet.workspace.stored.git_push import GitSettings
@@ -41,6 +43,9 @@ ENDED: Final = 1000
 
 class OpenWorkspace:
     """One open workspace and its state in the server."""
+
+    owner: str | None = None
+    """Of a workspace in memory or a sandbox, the principal that made it: others do not see it."""
 
     def __init__(self, name: str, ws: Workspace, opening: WorkspaceOpener | None, events: Events) -> None:
         self.name, self.ws, self.opening = name, ws, opening
@@ -81,7 +86,6 @@ class OpenSandbox(OpenWorkspace):
     ) -> None:
         super().__init__(sandbox.name, ws, None, events)
         self.owner = owner
-        """Principal that created it; only this one may use it, because of its secrets."""
         self.committer = None  # only its end commits
         self.sandbox, self.asked = sandbox, asked
         self.created_at, self.ended_at = time.time(), cast("float | None", None)
@@ -119,7 +123,8 @@ class Committer:
             self._next = asyncio.get_running_loop().create_future()
         waiting = self._next
         if self._task is None or self._task.done():
-            self._task = asyncio.ensure_future(self._work())
+            # Not as the principal that happens to ask first: it commits for all.
+            self._task = asyncio.get_running_loop().create_task(self._work(), context=Context())
         return await asyncio.shield(waiting)
 
     async def _work(self) -> None:
@@ -187,7 +192,8 @@ class OpenWorkspaces:
     async def blocking(self, work: Callable[..., T], *arguments: Any, **options: Any) -> T:
         """Run a blocking call of the store in a thread."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, lambda: work(*arguments, **options))
+        context = copy_context()  # who the request is for holds in the thread too
+        return await loop.run_in_executor(self._threads, lambda: context.run(work, *arguments, **options))
 
     def need_store(self) -> Store:
         if self.store is None:
@@ -208,17 +214,18 @@ class OpenWorkspaces:
                 await self._drop(hosted)
                 hosted = None
             if hosted is None:
-                hosted = await self._opened(name)
+                with acting_for(TRUSTED):  # it is open for all who may use it, and outlives this request
+                    hosted = await self._opened(name)
             hosted.enter()
             return hosted
 
     async def _opened(self, name: str) -> OpenWorkspace:
         if not NAME.fullmatch(name):
-            raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
+            raise not_found(name)
         store, config = self.store, self._config(name)
         described = config is not None and config.name == name  # the first request creates it
         if store is None or not (described or await self.blocking(store.__contains__, name)):
-            raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
+            raise not_found(name)
         self._check_room()
         timer = self.settings.durable == "timer"
         options: dict[str, Any] = {
@@ -243,7 +250,7 @@ class OpenWorkspaces:
         command on a past revision must not reach live data.
         """
         if not NAME.fullmatch(name):
-            raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
+            raise not_found(name)
         options = OpenOptions(readonly=True, settings=self._workspace_settings(), skip_remote=True)
         opening = self.need_store().open_with(name, options, revision)
         async with opening as ws:
@@ -338,7 +345,12 @@ class OpenWorkspaces:
     def memory(self) -> list[OpenWorkspace]:
         return [hosted for hosted in self._open.values() if hosted.kind == "memory"]
 
-    async def add_memory(self, name: str, ws: Workspace | None = None) -> OpenWorkspace:
+    def has(self, name: str) -> bool:
+        """Whether a name needs no look into the store: it is open, or described."""
+        config = self._config(name)
+        return name in self._open or (config is not None and config.name == name)
+
+    async def add_memory(self, name: str, ws: Workspace | None = None, owner: str | None = None) -> OpenWorkspace:
         """Add a workspace without a store."""
         async with self._alone(name):
             if name in self._open or (self.store is not None and await self.blocking(self.store.__contains__, name)):
@@ -351,6 +363,7 @@ class OpenWorkspaces:
                 given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
                 ws = Workspace(given, settings=self._workspace_settings())
             hosted = self._open[name] = OpenWorkspace(name, ws, None, self.events)
+            hosted.owner = owner
             return hosted
 
     async def remove(self, name: str) -> None:
@@ -373,7 +386,7 @@ class OpenWorkspaces:
         """Start a sandbox on the head of its workspace, which this server closes first."""
         bound, store = asked.workspace, self.store
         if bound is not None and not await self.blocking(self.need_store().__contains__, bound):
-            raise RametError("workspace_not_found", f"no workspace {bound!r}", "create it, or list the names")
+            raise not_found(bound)
         sandbox = AgentRun(store=cast("Store", store)).sandbox(
             asked.image or None, workspace=bound, ready=False, name=asked.name, env=asked.env,
             from_revision=asked.from_revision, wait=asked.wait_seconds, secrets=asked.secrets,

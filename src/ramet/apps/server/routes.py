@@ -61,6 +61,8 @@ class Route:
     """Needs no token."""
     admin: bool = False
     """Needs the server's own token if principals have tokens as well."""
+    creates: bool = False
+    """Creates the workspace that it names if it is missing."""
     care: bool = False
     """Allowed with the server's own token, whatever the workspace's grants are."""
 
@@ -145,7 +147,7 @@ ROUTES: Final = (
     Route("DELETE", W + "/tags/{id}", HISTORY.untag, "Remove a tag."),
     Route("GET", f"{W}/snapshot", HISTORY.download, "Download a revision as a tar.", "tar", query=models.SnapshotQuery),
     Route("PUT", f"{W}/snapshot", HISTORY.upload, "Upload a tar as the next revision.", models.Uploaded, 201, "bytes",
-          models.UploadQuery),
+          models.UploadQuery, creates=True),
     Route("GET", f"{W}/git", INSIDE.git, "Export the whole history for `git fast-import`.", "bytes"),
     Route("POST", f"{W}/push", CARE.push, "Push a revision to a git branch as one commit.", Pushed, body=care.PushTo),
     Route("GET", f"{W}/pushes", CARE.pushes, "List pending pushes.", care.PushList),
@@ -158,8 +160,8 @@ ROUTES: Final = (
           body=care.Hold, care=True),
     Route("DELETE", f"{W}/hold", CARE.lift, "Lift the hold.", care.RetentionInfo, care=True),
     Route("POST", f"{W}/pins", CARE.pin, "Keep a revision from expiring.", care.PinInfo, 201, care.MakePin, care=True),
-    Route("GET", "/v1/pins", CARE.pins, "List the pins.", care.PinList, query=care.PinsQuery),
-    Route("DELETE", "/v1/pins/{id}", CARE.unpin, "Remove a pin."),
+    Route("GET", "/v1/pins", CARE.pins, "List the pins.", care.PinList, query=care.PinsQuery, care=True),
+    Route("DELETE", "/v1/pins/{id}", CARE.unpin, "Remove a pin.", care=True),
     Route("GET", f"{W}/grants", CARE.grants, "List who may read or write.", care.GrantList, care=True),
     Route("PUT", W + "/grants/{id}", CARE.grant, "Allow a principal to read or write; the first grant excludes others.",
           care.GrantList, body=care.MakeGrant, care=True),
@@ -181,7 +183,7 @@ ROUTES: Final = (
     Route("POST", "/v1/store/keys/rotate", CARE.rotate, "Replace the key that opens the store.", care.Rotated,
           body=care.RotateKeys, admin=True),
     Route("GET", "/v1/feed", INSIDE.feed, "Stream every head move as a CloudEvent with its cursor, as NDJSON.", "lines",
-          query=care.FeedQuery),
+          query=care.FeedQuery, care=True),
     Route("GET", "/v1/events", HISTORY.events, "Stream server-sent events.", "events",
           query=models.EventsQuery, headers=("Last-Event-ID",)),
 )  # fmt: skip

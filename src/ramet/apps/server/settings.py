@@ -90,6 +90,8 @@ def read_principals(file: str | Path) -> dict[str, str]:
             f"cannot parse a line of {path}",
             "write `NAME TOKEN`, with a token of 16 or more characters",
         )
+    if own := next((line[0] for line in lines if line[0].startswith("@")), None):
+        raise RametError("invalid_config", f"a principal cannot be called {own!r}", "begin it with another character")
     return {token: principal for principal, token in lines}
 
 

@@ -4,25 +4,43 @@
 
 - A workspace with grants always has a principal that may write it.
 - A principal without a grant, and a caller without a principal, has no access to such a workspace.
+- A server with principals names the caller of each request (`acting_for`), and the repository asks for that one where
+  it resolves a name. What a caller creates belongs to it from the start.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final, Literal
 
 from ramet.core.errors import RametError
 from ramet.store.objects.log import Log
-from ramet.store.refs.refs import NAME
+from ramet.store.refs.refs import NAME, not_found
 
 Access = Literal["readonly", "readwrite"]
 ACCESS: Final = ("readonly", "readwrite")
 TRUSTED: Final = "@trusted"
 """Principal of a server that has checked its own principals."""
+ADMINISTRATOR: Final = "@administrator"
+"""Principal of the own token of a server whose store has no principal."""
+CALLER: Final[ContextVar[str]] = ContextVar("ramet_caller")
+"""The principal of the request that a server is answering; unset outside of requests."""
 CACHE_SECONDS: Final = 2.0
 """Seconds for which cached grants may be used for reading."""
+
+
+@contextmanager
+def acting_for(principal: str) -> Iterator[None]:
+    """Do what is inside, and threads and tasks that it starts, as this principal."""
+    before = CALLER.set(principal)
+    try:
+        yield
+    finally:
+        CALLER.reset(before)
 
 
 class Grants:
@@ -37,7 +55,9 @@ class Grants:
         return self._last(name, older)[1]
 
     def check(self, principal: str | None, name: str, access: Access) -> None:
-        """Raise `permission_denied` unless the principal has this access."""
+        """Raise `permission_denied` unless the principal has this access; what is not a name is no workspace."""
+        if not NAME.fullmatch(name):
+            raise not_found(name)
         if principal == TRUSTED:
             return
         granted = self.of(name, CACHE_SECONDS if access == "readonly" else 0.0)
@@ -61,13 +81,15 @@ class Grants:
         try:
             self.check(principal, name, access)
         except RametError as error:
-            if error.code != "permission_denied":
+            if error.code not in ("permission_denied", "workspace_not_found"):
                 raise
             return False
         return True
 
     def put(self, name: str, granted: Mapping[str, str], by: str | None) -> None:
         """Replace the grants of a workspace."""
+        if not NAME.fullmatch(name):
+            raise not_found(name)  # it must not become part of a key
         for principal, access in granted.items():
             if access not in ACCESS:
                 raise RametError("invalid_argument", f"unknown access {access!r}", "use readonly or readwrite")

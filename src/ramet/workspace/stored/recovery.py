@@ -209,6 +209,9 @@ class _CrashRecovery:
         made = self._recorded(made)
         if target == name:
             return repository.commit(name, lease, made, f"recover:{self._which}"), Recovery(made, name)
+        granted = repository.grants.of(name)
+        if granted:
+            repository.grants.put(aside, granted, None)  # who may not read the one may not read the other
         try:
             repository.begin(other, made)
         except RametError as error:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -12,7 +14,7 @@ from ramet.apps.cli.options import AsJson, Name, Quiet, Where
 from ramet.apps.cli.output import iso_time, plural, say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
-from ramet.apps.cli.stores import HOME, any_store
+from ramet.apps.cli.stores import HOME, SERVERS, any_store
 from ramet.core.errors import RametError
 
 Span = Annotated[str | None, Option(help="90s, 15m, 12h, 30d, 2w; `none` removes the rule.")]
@@ -188,15 +190,30 @@ def grant(
     access: Annotated[str | None, Argument(help="readonly or readwrite.")] = None,
     store: Where = HOME,
     revoke: Annotated[bool, Option("--revoke", help="Remove the grant.")] = False,
+    force: Annotated[bool, Option("--force", help="Grant even if you lose your own access.")] = False,
 ) -> None:
     """Allow a principal to read or write a workspace. After the first grant, only principals with one have access."""
     handle = any_store(store)[name]
     if revoke == (access is not None):
         raise RametError("invalid_argument", "missing argument ACCESS", "write readonly or readwrite, or pass --revoke")
+    if not force and not store.startswith(SERVERS):
+        left = {who: what for who, what in handle.grants().items() if who != principal}
+        _keep_access(name, left if access is None else {**left, principal: access})
     if revoke:
         handle.revoke(principal)
     else:
         handle.grant(principal, access)  # type: ignore[arg-type]
+
+
+def _keep_access(name: str, granted: Mapping[str, str]) -> None:
+    """Refuse grants after which the caller could not change them back."""
+    caller = os.environ.get("RAMET_PRINCIPAL", "")
+    if granted and granted.get(caller) != "readwrite":
+        me = f"{caller!r}" if caller else "a caller without RAMET_PRINCIPAL"
+        raise RametError(
+            "invalid_argument", f"cannot change the grants of {name!r}: {me} would lose access to it",
+            "set RAMET_PRINCIPAL and grant yourself readwrite first, or pass --force",
+        )  # fmt: skip
 
 
 def grants(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:

@@ -15,7 +15,9 @@ from ramet.apps.server.uploads import spool
 from ramet.core.errors import RametError
 from ramet.core.paths import decode, parse
 from ramet.store.crypto.codec import as_encrypted
+from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
+from ramet.store.refs.refs import not_found
 from ramet.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -45,7 +47,8 @@ async def workspaces(api: Api, call: Call) -> Reply:
 
     told = await workspaces.blocking(stored)
     found = [workspace_info(name, workspaces.find(name), head, held) for name, head, held in told]
-    found += [workspace_info(hosted.name, hosted, None) for hosted in workspaces.memory()]
+    memory = [hosted for hosted in workspaces.memory() if api.access.sees_memory(call, hosted.name)]
+    found += [workspace_info(hosted.name, hosted, None) for hosted in memory]
     return answer(models.WorkspaceNames(sorted(found, key=lambda info: info.name)))
 
 
@@ -53,7 +56,7 @@ async def create(api: Api, call: Call) -> Reply:
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.CreateWorkspace)
     workspaces = api.workspaces
     if asked.kind == "memory":
-        hosted = await workspaces.add_memory(asked.name)
+        hosted = await workspaces.add_memory(asked.name, owner=api.access.principal(call))
         info = workspace_info(asked.name, hosted, None)
     else:
         if workspaces.find(asked.name) is not None:
@@ -70,7 +73,7 @@ async def show(api: Api, call: Call) -> Reply:
     head, held = None, False
     if hosted is None or hosted.kind == "stored":
         if workspaces.store is None:
-            raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
+            raise not_found(name)
         head = await workspaces.blocking(workspaces.store.repository.head, name)
         held = workspaces.store.repository.refs.is_held(name)
     return answer(workspace_info(name, hosted, head, held))
@@ -196,7 +199,7 @@ async def fork(api: Api, call: Call) -> Reply:
         if asked.revision is not None:
             raise RametError("unsupported", "a memory workspace has no revisions", "omit the revision")
         twin = await workspaces.blocking(hosted.ws.copy)
-        made = await workspaces.add_memory(asked.name, twin)
+        made = await workspaces.add_memory(asked.name, twin, owner=api.access.principal(call))
         return answer(workspace_info(asked.name, made, None), 201)
     if workspaces.find(asked.name) is not None:
         raise RametError("workspace_exists", f"workspace {asked.name!r} exists already", "take another name")
@@ -205,7 +208,6 @@ async def fork(api: Api, call: Call) -> Reply:
             await hosted.committer.commit()  # the fork has the caller's current state
     handle = api.handle(call)
     done = await workspaces.blocking(lambda: handle().fork(asked.revision, asked.name))
-    await api.access.forked(call, asked.name)
     api.events.add("forked", asked.name, source=name, revision=done.name)
     return answer(workspace_info(asked.name, None, done), 201)
 
@@ -222,7 +224,7 @@ async def revert(api: Api, call: Call) -> Reply:
 async def merge(api: Api, call: Call) -> Reply:
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Merge)
     handle = api.handle(call)
-    other = asked.other.partition("@")[0]
+    other = parse_address(asked.other).name
     await api.access.need(call, other)
     theirs = api.workspaces.find(other)
     if theirs is not None and theirs.committer is not None and other != call.parts[0]:

@@ -135,7 +135,7 @@ async def pin(api: Api, call: Call) -> Reply:
 async def unpin(api: Api, call: Call) -> Reply:
     store, token = api.workspaces.need_store(), call.parts[0]
     found = await api.workspaces.blocking(lambda: [pin for pin in store.repository.pins.all() if pin.token == token])
-    if not found:
+    if not found or not (api.access.is_administrator(call) or api.access.sees(call, found[0].workspace)):
         raise RametError("not_found", f"no pin {token!r}", "list the pins")
     if not api.access.is_administrator(call):
         await api.access.need(call, found[0].workspace, "readwrite")

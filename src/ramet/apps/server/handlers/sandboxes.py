@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ramet.apps.server import models
+from ramet.apps.server.access import no_sandbox
 from ramet.apps.server.handlers.maintenance import allowed_remote
 from ramet.apps.server.open_workspaces import git_settings
 from ramet.apps.server.request import Call, Reply, answer, decode_json
 from ramet.apps.server.serialize import revision_info
 from ramet.core.errors import RametError
-from ramet.store.refs.refs import NAME
+from ramet.store.refs.refs import NAME, not_found
 from ramet.workspace.stored.git_push import push_target
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def _info(found: OpenSandbox) -> models.SandboxInfo:
 def _named(api: Api, name: str) -> OpenSandbox:
     found = api.workspaces.sandboxes.get(name)
     if found is None:
-        raise RametError("not_found", f"no sandbox {name!r}", "create one, or list them")
+        raise no_sandbox(name)
     return found
 
 
@@ -52,7 +53,7 @@ async def sandbox(api: Api, call: Call) -> Reply:
 async def create(api: Api, call: Call) -> Reply:
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.CreateSandbox)
     if asked.workspace is not None and not NAME.fullmatch(asked.workspace):
-        raise RametError("workspace_not_found", f"no workspace {asked.workspace!r}", "create it, or list the names")
+        raise not_found(asked.workspace)
     for name, value in {**asked.env, **asked.secrets}.items():
         if not (name.isidentifier() and name.isascii()) or "\0" in value:
             raise RametError("invalid_argument", f"{name!r} cannot be an environment variable", "use letters, digits")
