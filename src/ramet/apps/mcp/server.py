@@ -163,13 +163,13 @@ async def run_http(
     import uvicorn
 
     from ramet.apps.server.auth import Authentication
+    from ramet.apps.server.connections import configure
     from ramet.apps.server.settings import ServerSettings
 
     async with _served(store, name, tools, config) as served:
         app: Any = served.streamable_http_app()
-        http = uvicorn.Config(
-            Authentication(app, ServerSettings(token=token)), port=port, log_level="warning", ws="none"
-        )
+        settings = ServerSettings(token=token)
+        http = configure(Authentication(app, settings), settings.bounds, port=port)
         server = uvicorn.Server(http)
         serving = asyncio.ensure_future(server.serve(None if listening is None else [listening]))
         if stop is not None:

@@ -24,6 +24,7 @@ except ModuleNotFoundError as error:
 
 from ramet.apps.server.api import Api, log, problem_for
 from ramet.apps.server.auth import Authentication
+from ramet.apps.server.connections import configure
 from ramet.apps.server.events import Events
 from ramet.apps.server.open_workspaces import OpenWorkspaces
 from ramet.apps.server.openapi import document
@@ -160,10 +161,9 @@ def serve(
 
         mounts = {**(mounts or {}), UI: Pages(settings.token, settings.principals)}
     app = create_app(store, settings, mounts)
-    config = uvicorn.Config(
-        app, host=host, port=port, ssl_certfile=certificate, ssl_keyfile=key, log_level="warning",
-        access_log=False, server_header=False, date_header=False, timeout_graceful_shutdown=10, lifespan="on",
-        ws="none", backlog=2048,
+    config = configure(
+        app, settings.bounds, host=host, port=port, ssl_certfile=certificate, ssl_keyfile=key,
+        timeout_graceful_shutdown=10, lifespan="on",
     )  # fmt: skip
     server = _Server(config)
     server.app = app

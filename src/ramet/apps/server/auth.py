@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import time
 from collections import OrderedDict
+from itertools import islice
 from typing import Any, Final
 
 from ramet.apps.server.api import problem_reply
@@ -15,6 +17,8 @@ from ramet.apps.server.settings import ServerSettings
 
 HEALTH: Final = "/v1/health"
 CLIENTS: Final = 10_000
+"""Clients that are remembered; those that run nothing go first, the longest idle of them before others."""
+HOST: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
 
 
 class _Client:
@@ -56,12 +60,13 @@ class Authentication:
     def _let_in(self, scope: Scope) -> str:
         """Check Host and token of a request; return a name for the client."""
         host = token = b""
+        hosts = 0
         for header, value in scope["headers"]:
             if header == b"host":
-                host = value
+                host, hosts = value, hosts + 1
             elif header == b"authorization":
                 token = value
-        self._check_host(host.decode("latin-1"))
+        self._check_host(host.decode("latin-1") if hosts == 1 else "")
         if not self._token:
             return "local"
         kind, _, given = token.partition(b" ")
@@ -76,17 +81,22 @@ class Authentication:
                 headers={"www-authenticate": "Bearer"},
             )  # fmt: skip
         peer = scope.get("client")
-        return f"{peer[0] if peer else 'socket'}/{hashlib.sha256(given).hexdigest()[:8]}"
+        whose = hashlib.sha256(given).hexdigest()[:8] if right else "unknown"
+        return f"{peer[0] if peer else 'socket'}/{whose}"
 
     def _open(self, path: str) -> bool:
         return path == HEALTH or (self._own != () and f"{path}/".startswith(self._own))
+
+    def _evict(self, new: str) -> None:
+        idle = (name for name, client in self._clients.items() if not client.running and name != new)
+        for name in list(islice(idle, len(self._clients) - CLIENTS)):
+            del self._clients[name]
 
     def _check_host(self, text: str) -> None:
         hosts = self._settings.hosts
         if "*" in hosts:
             return
-        name = text.rpartition("]")[0][1:] if text.startswith("[") else text.partition(":")[0]
-        if name.lower() not in hosts:
+        if _host_name(text) not in hosts:
             raise Refusal("permission_denied", "unknown Host header", "use a name that the server allows", status=421)
 
     def _counted(self, name: str) -> _Client:
@@ -94,8 +104,10 @@ class Authentication:
         client = self._clients.get(name)
         if client is None:
             client = self._clients[name] = _Client(bounds.burst)
-            while len(self._clients) > CLIENTS and not next(iter(self._clients.values())).running:
-                self._clients.popitem(last=False)
+            if len(self._clients) > CLIENTS:
+                self._evict(name)
+        else:
+            self._clients.move_to_end(name)
         if client.running >= bounds.concurrency:
             raise _slower(f"this client already has {bounds.concurrency} requests running", 1.0)
         if bounds.rate:
@@ -107,6 +119,12 @@ class Authentication:
             client.tokens -= 1
         client.running += 1
         return client
+
+
+def _host_name(text: str) -> str:
+    """The name of a Host header without its port, in lower case; empty when it is not one."""
+    found = HOST.fullmatch(text)
+    return "" if found is None else (found["six"] or found["name"]).lower()
 
 
 def _slower(cause: str, seconds: float) -> Refusal:

@@ -22,6 +22,18 @@ Durable = Literal["answer", "timer", "close"]
 class Bounds:
     """Limits of one client, and of the server's memory."""
 
+    header_bytes: int = 64 * 1024
+    """Size of the head of a request, and of its trailers; larger ones are answered with 431."""
+    headers: int = 100
+    """Headers of a request."""
+    head_seconds: float = 10.0
+    """Seconds in which a whole head must arrive, from the connection or the first byte on."""
+    connections: int = 2048
+    """Connections of all clients."""
+    peer_connections: int = 512
+    """Connections from one address, which is that of a proxy where one is in front."""
+    command_seconds: float = 600.0
+    """Seconds after which a command ends whose request names no timeout."""
     concurrency: int = 64
     """Concurrent requests per client; more are refused at once."""
     rate: float = 0.0

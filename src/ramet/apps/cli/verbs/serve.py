@@ -128,7 +128,8 @@ def rendezvous(
         raise missing_extra("server", "the server for pushes") from error
 
     from ramet.apps.git_server import rendezvous as app
-    from ramet.apps.server.settings import read_token
+    from ramet.apps.server.connections import configure
+    from ramet.apps.server.settings import Bounds, read_token
 
     place = Path(folder).expanduser()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -137,7 +138,7 @@ def rendezvous(
     at = listen(host, port)
     number = at.getsockname()[1]
     print(f"ramet receives branches on http://{host}:{number}/NAME.git, token in {where}", file=sys.stderr)
-    uvicorn.Server(uvicorn.Config(served, log_level="warning", access_log=False)).run([at])
+    uvicorn.Server(configure(served, Bounds())).run([at])
 
 
 def mcp(

@@ -128,11 +128,11 @@ async def _asked(api: Api, call: Call, asked: models.Exec, stdin: Stdin) -> Repl
             return _detached(api, hosted, asked, stdin)
         if asked.stream:
             reply = Reply(status=200, headers=[NDJSON, NO_STORE])
-            execution = _execution(hosted, asked, stdin, buffered=False)
+            execution = _execution(hosted, asked, stdin, api.settings.bounds.command_seconds, buffered=False)
             reply.blocks = _streamed(api, hosted, asked, execution)
             handed_over = True
             return reply
-        execution = _execution(hosted, asked, stdin)
+        execution = _execution(hosted, asked, stdin, api.settings.bounds.command_seconds)
         result = await call.watched(_finished(api, hosted, asked, execution))
         return answer(exec_result(result, asked.encoding == "base64"))
     finally:
@@ -146,7 +146,7 @@ async def _past(api: Api, call: Call, asked: models.Exec, revision: str, stdin: 
         raise Refusal("unsupported", "cannot detach a command on a revision", "fork the revision, and run it there")
     async with contextlib.AsyncExitStack() as stack:
         hosted = await stack.enter_async_context(api.workspaces.past(call.parts[0], revision))
-        execution = _execution(hosted, asked, stdin, buffered=not asked.stream)
+        execution = _execution(hosted, asked, stdin, api.settings.bounds.command_seconds, buffered=not asked.stream)
         if asked.stream:
             blocks = _streamed(api, hosted, asked, execution)
             return Reply(headers=[NDJSON, NO_STORE], blocks=_until(blocks, stack.pop_all()))
@@ -175,7 +175,16 @@ def _twice() -> Refusal:
     return Refusal("invalid_argument", "stdin is given twice", "send one of stdin, stdin_base64 and a following body")
 
 
-def _execution(hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin, *, buffered: bool = True) -> Execution:
+def _timeout(hosted: OpenWorkspace, asked: models.Exec, seconds: float) -> float | None:
+    """The time that the request names, else what the workspace says, else what the server gives."""
+    if asked.timeout_ms is not None:
+        return asked.timeout_ms / 1000
+    return seconds if hosted.ws.settings.limits.wall_time is None else None
+
+
+def _execution(
+    hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin, seconds: float, *, buffered: bool = True
+) -> Execution:
     limits = hosted.ws.settings.limits
     if not buffered:
         limits = limits.with_(output_bytes=Limits().output_bytes)
@@ -183,7 +192,7 @@ def _execution(hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin, *, buffe
         raise Refusal("invalid_argument", "a command cannot contain a NUL character", "remove it")
     return hosted.ws.execute(
         asked.command, asked.session, stdin, asked.provision, asked.agent, cwd=asked.cwd, env=asked.env, limits=limits,
-        timeout=None if asked.timeout_ms is None else asked.timeout_ms / 1000, meta=asked.meta,
+        timeout=_timeout(hosted, asked, seconds), meta=asked.meta,
     )  # fmt: skip
 
 
@@ -245,7 +254,7 @@ def _detached(api: Api, hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin)
             del hosted.jobs[old.id]
         if len(hosted.jobs) >= bound:
             raise RametError("limit_exceeded", f"{bound} jobs are running", "wait for one, or stop one")
-    execution = _execution(hosted, asked, stdin)
+    execution = _execution(hosted, asked, stdin, api.settings.bounds.command_seconds)
     job = RunningJob(secrets.token_hex(8), asked.command, asked.session, time.time())
     hosted.enter()
     job.task = asyncio.ensure_future(_job(api, hosted, asked, execution, job))
