@@ -35,6 +35,7 @@ from agents.sandbox.session import SandboxSessionState
 from agents.sandbox.session.base_sandbox_session import BaseSandboxSession
 from agents.sandbox.session.sandbox_client import BaseSandboxClientOptions
 from agents.sandbox.snapshot import LocalSnapshotSpec
+from agents.sandbox.workspace_paths import SandboxPathGrant
 
 from ramet.agents.openai_agents import (
     RametSandboxClient,
@@ -642,3 +643,51 @@ def test_an_archive_may_come_as_a_stream_that_cannot_go_back() -> None:
         assert (await session.exec("ls")).stdout == b"x\n"
 
     in_session(use)
+
+
+def test_a_foreign_archive_sets_no_mode_that_gives_power() -> None:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, kind in (("f", tarfile.REGTYPE), ("d", tarfile.DIRTYPE)):
+            info = tarfile.TarInfo(name)
+            info.type, info.mode = kind, 0o7777
+            tar.addfile(info)
+
+    async def act() -> None:
+        client = RametSandboxClient()
+        async with await client.create() as session:
+            await session.hydrate_workspace(io.BytesIO(packed.getvalue()))
+            shown = await session.exec("stat -c '%a %n' f d")
+            assert shown.stdout == b"755 f\n755 d\n"
+        await client.delete(session)
+
+    asyncio.run(act())
+
+
+def test_a_path_grant_reaches_the_machine_only_where_the_client_allows_it(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("of the machine")
+    manifest = Manifest(extra_path_grants=(SandboxPathGrant(path=str(tmp_path)),))
+
+    async def act() -> None:
+        for client, there in ((RametSandboxClient(), False), (RametSandboxClient(allow_host_paths=True), True)):
+            async with await client.create(manifest=manifest) as session:
+                shown = await session.exec(f"cat {tmp_path}/f")
+                assert (shown.stdout == b"of the machine") is there
+            await client.delete(session)
+
+    asyncio.run(act())
+
+
+def test_the_fingerprint_that_was_computed_can_be_read() -> None:
+    async def act() -> None:
+        client = RametSandboxClient()
+        async with await client.create() as session:
+            inner = session._inner
+            made = await inner._compute_and_cache_snapshot_fingerprint()
+            assert await inner._read_cached_snapshot_fingerprint() == made
+            await session.exec("echo x > x")
+            assert await inner._compute_and_cache_snapshot_fingerprint() != made
+            assert await inner._read_cached_snapshot_fingerprint() != made
+        await client.delete(session)
+
+    asyncio.run(act())

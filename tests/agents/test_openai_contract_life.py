@@ -7,6 +7,7 @@ import io
 import json
 import tarfile
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,8 @@ def test_refused_manifests(client: Any, name: str, tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_grants(client: Any, tmp_path: Path) -> None:
+    if client is RametSandboxClient:
+        client = partial(client, allow_host_paths=True)
     shared, fixed = tmp_path / "shared", tmp_path / "fixed"
     for directory in (shared, fixed):
         directory.mkdir()

@@ -193,3 +193,29 @@ def test_a_command_without_a_timeout_ends() -> None:
             assert longer["exit_code"] == 0
 
     run(test)
+
+
+def test_an_idempotency_key_belongs_to_a_body() -> None:
+    async def test() -> None:
+        async with (
+            listening() as port,
+            httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}/v1", timeout=60) as http,
+        ):
+            http.headers["authorization"] = f"Bearer {TOKEN}"
+            await http.post("/workspaces", json={"name": "w"})
+            large = b"x" * (17 << 20)  # above what is compared as a whole
+            for method, url, one, other in (
+                ("POST", "/workspaces/w/exec", b'{"command": "echo 1"}', b'{"command": "echo 2"}'),
+                ("PUT", "/workspaces/w/file?path=/f", large, large + b"!"),
+            ):
+                key = {"idempotency-key": url.rpartition("/")[2][:4]}
+                first = await http.request(method, url, content=one, headers=key)
+                again = await http.request(method, url, content=one, headers=key)
+                changed = await http.request(method, url, content=other, headers=key)
+                assert first.status_code == again.status_code == 200 and first.content == again.content
+                assert again.headers["idempotency-replayed"] == "true"
+                assert changed.status_code == 409, "another body"
+            stat = (await http.get("/workspaces/w/stat?path=/f")).json()
+            assert stat["size"] == len(large)
+
+    run(test)

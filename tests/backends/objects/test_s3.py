@@ -12,7 +12,7 @@ import pytest
 from tests.support.proxy import Distance
 from tests.support.servers import S3Server
 
-from ramet import Workspace
+from ramet import RametError, Workspace
 from ramet.backends.objects.s3 import S3Config, S3Resource
 from ramet.core.paths import parse
 from ramet.layers.stack import Policy, build
@@ -149,3 +149,14 @@ def test_a_process_that_ends_right_after_a_read_ends_well(server: S3Server) -> N
     for _ in range(6):
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, "content\n", "")
+
+
+def test_a_password_in_the_endpoint_is_never_shown() -> None:
+    config = S3Config(bucket="b", endpoint_url="https://user:hunter2@s3.example:9000")
+    described = config.describe()
+    assert "hunter2" not in repr(config) + repr(described) and "endpoint_url" in described.redacted_fields
+    assert config.endpoint_url == "https://user:hunter2@s3.example:9000", "it is used as it is"
+    with pytest.raises(RametError) as caught:
+        S3Config(bucket="b", endpoint_url="ftp://user:hunter2@s3.example")
+    assert "hunter2" not in str(caught.value)
+    assert "endpoint_url" not in S3Config(bucket="b", endpoint_url="https://s3.example").describe().redacted_fields

@@ -23,7 +23,7 @@ from ramet.store.model.ids import RevisionId
 from ramet.store.objects.log import Log, ObjectLog
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
 from ramet.store.objects.postgres_log import PostgresConnection, PostgresLog
-from ramet.store.refs.leases import CLOCK_SKEW, Leases
+from ramet.store.refs.leases import CLOCK_SKEW, Leases, holder_name
 from ramet.store.refs.retention import Retention
 from ramet.store.refs.tags import Tags
 
@@ -388,3 +388,72 @@ def archive(store: Store) -> bytes:
     out = io.BytesIO()
     store["side"].export(out, kind="tar")
     return out.getvalue()
+
+
+def test_an_outage_does_not_lock_out_the_process_that_held_the_lease() -> None:
+    class Broken(MemoryObjects):
+        down = False
+
+        def create(self, key: str, data: bytes) -> bool:
+            if self.down and key.startswith("refs/"):
+                raise OSError("unreachable")
+            return super().create(key, data)
+
+    objects = Broken()
+    store = Store(objects)
+    store.create("w")
+
+    async def act() -> None:
+        async with store.open("w") as ws:
+            await ws.execute("echo kept > /f")
+            await ws.commit("kept")
+        opening = store.open("w")
+        await opening.__aenter__()
+        objects.down = True
+        with pytest.raises(OSError, match="unreachable"):
+            await opening.__aexit__(None, None, None)
+        objects.down = False
+        async with store.open("w") as ws:
+            assert (await ws.execute("cat /f")).text == "kept\n"
+
+    asyncio.run(act())
+
+
+def test_a_lease_whose_taking_was_not_answered_is_taken_again() -> None:
+    class Mute(MemoryObjects):
+        mute = False
+
+        def create(self, key: str, data: bytes) -> bool:
+            done = super().create(key, data)
+            if self.mute and key.startswith("refs/"):
+                raise OSError("no answer")
+            return done
+
+    objects = Mute()
+    refs = Leases(ObjectLog(objects))
+    refs.create("w", None)
+    objects.mute = True
+    with pytest.raises(OSError, match="no answer"):
+        refs.acquire("w", holder_name())
+    objects.mute = False
+    assert refs.acquire("w", holder_name()).fence == 2
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, -66.0, 66.0, 86_400.0])
+def test_a_clock_that_jumps_gives_no_two_writers(jump: float) -> None:
+    """A holder of another machine: only its time says whether it lives, and the fence decides in any case."""
+    now = [1_000_000.0]
+    refs = Leases(ObjectLog(MemoryObjects()), lambda: now[0])
+    refs.create("w", None)
+    first = refs.acquire("w", "elsewhere/1/1/aa")
+    now[0] += jump
+    if jump < 0:
+        with pytest.raises(RametError, match="is held by"):
+            refs.acquire("w", "other/1/1/bb")
+        assert refs.renew("w", first).fence == first.fence
+        return
+    second = refs.acquire("w", "other/1/1/bb")
+    now[0] -= jump
+    with pytest.raises(RametError) as caught:
+        refs.renew("w", first)
+    assert caught.value.code == "lease_lost" and second.fence == first.fence + 1

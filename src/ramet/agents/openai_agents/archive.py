@@ -31,6 +31,9 @@ SPOOL: Final = 16 << 20
 BAD_ARCHIVE = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
 """Exceptions of a damaged stream, by compression."""
 
+SAFE_MODE = 0o755
+"""Mode bits that an archive may set: no setuid, no setgid, no writing by others, as `tarfile`'s data filter has it."""
+
 
 class Member(NamedTuple):
     """One entry of a validated archive."""
@@ -205,10 +208,10 @@ def _member(info: tarfile.TarInfo) -> Member | None:
         return None
     mtime_ns = int(info.mtime * 1_000_000_000)
     if info.isdir():
-        return Member(parts, Kind.DIR, info.mode & 0o777 | 0o700, mtime_ns, b"", info)
+        return Member(parts, Kind.DIR, info.mode & SAFE_MODE | 0o700, mtime_ns, b"", info)
     if info.issym():
         return Member(parts, Kind.LINK, 0o777, mtime_ns, encode(info.linkname), info)
-    return Member(parts, Kind.FILE, info.mode & 0o777 | 0o600, mtime_ns, b"", info)
+    return Member(parts, Kind.FILE, info.mode & SAFE_MODE | 0o600, mtime_ns, b"", info)
 
 
 def again(start: bytes, rest: Any) -> Any:

@@ -60,16 +60,20 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         dependencies: Dependencies | None = None,
         mounts: Mapping[str, MountForm] | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
+        allow_host_paths: bool = False,
     ) -> None:
         """Configure a client. Every session has `mounts`: absolute path to resource, or to (resource, mode).
 
         `agent_id` names the agent in the history: the SDK does not say which agent uses a session.
 
+        A path grant with a `host_path` mounts that host directory. A grant with a path only is a path of the sandbox;
+        with `allow_host_paths` it is that host directory, as with the SDK's local backend.
+
         With `workspace`, all sessions use it at the manifest's root (`/workspace`); you close it.
         """
         self._instrumentation = instrumentation if instrumentation is not None else Instrumentation()
         self._dependencies = dependencies
-        self._given = SessionSource(dict(mounts or {}), workspace, agent_id)
+        self._given = SessionSource(dict(mounts or {}), workspace, agent_id, allow_host_paths)
 
     async def create(
         self,

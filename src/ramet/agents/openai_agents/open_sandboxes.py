@@ -43,6 +43,8 @@ class SessionSource(NamedTuple):
     mounts: Mapping[str, MountForm] = MappingProxyType({})
     workspace: Workspace | None = None
     agent_id: str = DEFAULT_AGENT_ID
+    host_paths: bool = False
+    """Whether a grant that names a path only stands for the same directory of this machine."""
 
 
 @dataclass
@@ -60,6 +62,8 @@ class OpenSandbox:
     """Numbers of running shell sessions."""
     told: int = 0
     """Number of the first command that no revision names."""
+    fingerprint: dict[str, str] | None = None
+    """The last fingerprint of its tree."""
     packed: tuple[tuple[bytes, ...], bytes] | None = None
     """The last archive and its key: an unchanged workspace is not packed again."""
     segments: tuple[list[str], dict[str, Segment]] = field(default_factory=lambda: ([], {}))
@@ -162,7 +166,7 @@ async def open_sandbox(session_id: uuid.UUID, manifest: Any, given: SessionSourc
         mounts: dict[str, MountForm] = {**given.mounts}
         for grant in reversed(manifest.extra_path_grants):  # of two grants for one path, the first wins
             source = getattr(grant, "host_path", None)
-            if source is None and not parse(grant.path).under(root):  # paths below the root belong to the workspace
+            if source is None and given.host_paths and not parse(grant.path).under(root):
                 source = same_on_the_machine(grant.path)
             if source is not None:
                 mode = MountMode.READ if grant.read_only else MountMode.WRITE

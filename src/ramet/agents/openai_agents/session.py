@@ -576,7 +576,13 @@ class RametSandboxSession(BaseSandboxSession):
         except ValueError:  # the SDK cannot serialize a manifest with binary content
             made_with = repr(self.state.manifest)
         text = f"{tree} {made_with}"
-        return {"fingerprint": hashlib.sha256(text.encode()).hexdigest(), "version": FINGERPRINT_VERSION}
+        record = {"fingerprint": hashlib.sha256(text.encode()).hexdigest(), "version": FINGERPRINT_VERSION}
+        self._here().fingerprint = record
+        return record
+
+    async def _read_cached_snapshot_fingerprint(self) -> dict[str, str]:
+        """The last fingerprint that was computed; the SDK would look for a file of its own in the sandbox."""
+        return self._here().fingerprint or await self._compute_and_cache_snapshot_fingerprint()
 
     async def _can_skip_snapshot_restore_on_resume(self, *, is_running: bool) -> bool:
         return bool(await self._live_workspace_matches_snapshot_on_resume())

@@ -1,6 +1,7 @@
 """`Idempotency-Key`: a repeated request gets the first response and changes nothing.
 
-Rules:
+A key belongs to a method, path, query and body (409 with another one); of a body above the bound of JSON bodies, the
+beginning and the declared length count. Rules:
 - Responses stay in memory, bounded in number and time, and in the store as long as the request's effect.
 - A request inside a stored workspace: the response is written to the store before it is sent, under a mark that the
   revision with the effect carries. A repeat after a crash finds
@@ -60,8 +61,9 @@ class IdempotencyKeys:
             raise Refusal("invalid_argument", "invalid Idempotency-Key", "use 1 to 255 visible characters")
         scope = call.scope
         name = hashlib.sha256(f"{call.client}\0{key}".encode()).hexdigest()
+        body = await call.peek(self._bounds.json_bytes)
         asked = hashlib.sha256(
-            b"\0".join([scope["method"].encode(), scope["raw_path"], scope["query_string"]])
+            b"\0".join([scope["method"].encode(), scope["raw_path"], scope["query_string"], body])
         ).hexdigest()
         while name in self._running:
             before, running = self._running[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, TypeVar
@@ -83,6 +84,28 @@ class Call:
     def query(self, kind: type[T]) -> T:
         """Parse the query as the route's type; refuse repeated and unknown names."""
         return msgspec.convert(parse_query(self.scope["query_string"]), kind, strict=False)
+
+    async def peek(self, limit: int) -> bytes:
+        """A digest of the first `limit` bytes of the body and of its declared length; the body can still be read."""
+        seen: list[Message] = []
+        digest, size, more = hashlib.sha256(), 0, True
+        while more and size <= limit:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            seen.append(message)
+            piece = message.get("body", b"")
+            digest.update(piece[: max(0, limit - size)])
+            size += len(piece)
+            more = bool(message.get("more_body"))
+        rest = self._receive
+
+        async def receive() -> Message:
+            return seen.pop(0) if seen else await rest()
+
+        self._receive = receive
+        length = self.header(b"content-length") or "" if size > limit else str(size)
+        return digest.digest() + length.encode()
 
     async def body(self, limit: int) -> bytes:
         """Read the whole body; refuse one longer than `limit` with 413."""

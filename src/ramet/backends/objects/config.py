@@ -7,6 +7,7 @@ from dataclasses import fields
 from datetime import timedelta
 from typing import Any, ClassVar
 
+from ramet.backends.redacted_urls import without_password
 from ramet.core.errors import RametError
 from ramet.core.resource import REDACTED, Description
 
@@ -25,7 +26,7 @@ class StoreConfig:
         if self.endpoint_url is not None and not re.match(r"https?://[^/\s]", self.endpoint_url):
             raise RametError(
                 "invalid_config",
-                f"{self.endpoint_url!r} is not the address of an object store",
+                f"{without_password(self.endpoint_url)!r} is not the address of an object store",
                 "give one that begins with https:// (or http://, for a server without TLS)",
             )
 
@@ -35,10 +36,15 @@ class StoreConfig:
 
     def redacted(self) -> dict[str, object]:
         plain = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return {name: REDACTED if name in self.secrets and value else value for name, value in plain.items()}
+        shown = {name: REDACTED if name in self.secrets and value else value for name, value in plain.items()}
+        if self.endpoint_url is not None:
+            shown["endpoint_url"] = without_password(self.endpoint_url)
+        return shown
 
     def describe(self) -> Description:
         hidden = tuple(name for name in self.secrets if getattr(self, name) is not None)
+        if self.endpoint_url is not None and without_password(self.endpoint_url) != self.endpoint_url:
+            hidden += ("endpoint_url",)
         return Description(self.kind, self.redacted(), hidden, needs_override=True)
 
     def connection(self) -> dict[str, Any]:

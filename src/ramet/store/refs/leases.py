@@ -1,7 +1,8 @@
 """Leases: take, renew, take over and release the right to write a workspace.
 
 - The lease is part of the last entry of the workspace's log, so taking it over is one compare-and-swap on that log.
-- A lease ends when it expires, or at once when its holder was a process of this machine that has ended.
+- A lease ends when it expires, or at once when its holder was a process of this machine that has ended, or one of this
+  process that gave it back while the store could not be reached.
 - Taking a lease raises the fence: a writer with an older fence fails its next append and overwrites nothing.
 """
 
@@ -20,6 +21,10 @@ CLOCK_SKEW: Final = 5.0
 """Seconds by which clocks may differ: a lease of another machine expires this much later."""
 
 
+_ENDED: Final[set[str]] = set()
+"""Holders of this process that ended without the store hearing of it: an outage must not lock their process out."""
+
+
 def holder_name() -> str:
     """Return the lease holder name of this process: host, pid, start time, a nonce."""
     return f"{socket.gethostname()}/{os.getpid()}/{_start_time(os.getpid())}/{os.urandom(4).hex()}"
@@ -35,7 +40,9 @@ def _start_time(pid: int) -> str:
 
 
 def holder_is_gone(holder: str) -> bool:
-    """Return whether the holder was a process of this machine that has ended."""
+    """Return whether the holder has ended: a process of this machine, or a writer of this process."""
+    if holder in _ENDED:
+        return True
     parts = holder.split("/")
     if len(parts) != 4 or parts[0] != socket.gethostname() or not parts[2]:
         return False
@@ -67,8 +74,12 @@ class Leases(Refs):
                 now, number=now.number + 1, fence=now.fence + 1, holder=holder, expires=self._clock() + ttl,
                 kind="lease", time=self._clock(),
             )  # fmt: skip
-            if self._append(name, entry):
-                return entry
+            try:
+                if self._append(name, entry):
+                    return entry
+            except BaseException:
+                _ENDED.add(holder)  # the entry may have been written
+                raise
 
     def _is_dead(self, entry: RefEntry) -> bool:
         return self._clock() > entry.expires + CLOCK_SKEW or holder_is_gone(entry.holder)
@@ -90,11 +101,13 @@ class Leases(Refs):
 
     def release(self, name: str, mine: RefEntry) -> None:
         """Release the lease; a lost lease is ignored."""
+        _ENDED.add(mine.holder)
         now = self.last(name)
         if now.fence == mine.fence and now.holder == mine.holder:
             self._append(
                 name, replace(now, number=now.number + 1, holder="", expires=0.0, kind="release", time=self._clock())
             )
+        _ENDED.discard(mine.holder)
 
     def delete(self, name: str) -> None:
         now = self.last(name)
