@@ -1,9 +1,9 @@
 """Authorization over HTTP: check the store's grants for principals.
 
 With principals, the store trusts the server, and each request acts for its principal (`acting_for`): the repository
-checks every name where it resolves it. This module checks what the repository cannot know: what a route does, workspaces
-in memory, sandboxes, and what is for the administrator. A workspace without a grant for the caller answers like a missing
-one. Without principals, the store checks the server's own principal.
+checks every name where it resolves it. This module checks what the repository cannot know: what a route does, memory
+workspaces, sandboxes, and what is for the administrator. A workspace without a grant for the caller answers like a
+missing one. Without principals, the store checks the server's own principal.
 """
 
 from __future__ import annotations
