@@ -211,7 +211,7 @@ class _CrashRecovery:
             return repository.commit(name, lease, made, f"recover:{self._which}"), Recovery(made, name)
         granted = repository.grants.of(name)
         if granted:
-            repository.grants.put(aside, granted, None)  # who may not read the one may not read the other
+            repository.grants.put(other, granted, None)  # who may not read the one may not read the other
         try:
             repository.begin(other, made)
         except RametError as error:
