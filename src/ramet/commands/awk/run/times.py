@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
@@ -28,13 +27,11 @@ def strftime(runtime: Runtime, form: str | None, stamp: float | None, utc: bool)
         moment, _ = clock.at(int(seconds) * clock.NANO, zone)
     except (OverflowError, ValueError):
         return ""
+    fields = clock.fields_of(moment)
+    if utc:
+        fields.zone = "GMT"
     pattern = runtime.text(runtime.procinfo.get("strftime")) if form is None else form
-    pattern = pattern.replace("%s", str(int(seconds)))
-    if "%Z" in pattern:
-        pattern = pattern.replace("%Z", "GMT" if utc else moment.tzname() or "UTC")
-    if isinstance(moment, clock.Far):
-        return clock.strftime(re.sub("%(?=[Nq])", "%%", pattern), moment)  # these are directives of date alone
-    return moment.strftime(pattern)
+    return clock.format_fields(pattern, fields, c_library=True)
 
 
 def mktime(runtime: Runtime, spec: str, utc: bool) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-from ramet.commands.data.jq.time_text import Fields, day_of_year, from_days, read, seconds_since_epoch, spelled
+from ramet.commands.data.jq.time_text import from_days, read
 from ramet.commands.data.jq.values import Json, fail, is_number, number, to_double
 from ramet.text import strftime as clock
+from ramet.text.strftime import Fields, day_of_year, format_fields, seconds_since_epoch
 
 _MOST = 67_768_036_191_676_799
 """The last second of the last year that an int of C can tell."""
@@ -77,7 +78,7 @@ def strftime(value: Json, form: Json, zone: str = "", local: bool = False) -> st
     fields = _broken(parts, name)
     if zone and "Z" in form:
         fields.zone = _zone_name(zone)
-    text = spelled(form, fields)
+    text = format_fields(form, fields, c_library=True)
     if not text or len(text) >= 4096:
         raise fail(f"{name}: unknown system failure")
     return text

@@ -1,53 +1,10 @@
-"""strftime and strptime of the C library on broken-down times that need not be valid dates."""
+"""strptime of the C library: texts to broken-down times that need not be valid dates."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 
-DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
-_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
-"""Days of a year before each month."""
-_COMPOSED = {
-    "c": "%a %b %e %H:%M:%S %Y", "D": "%m/%d/%y", "F": "%Y-%m-%d", "r": "%I:%M:%S %p", "R": "%H:%M", "T": "%H:%M:%S",
-    "x": "%m/%d/%y", "X": "%H:%M:%S",
-}  # fmt: skip
-_DIRECTIVE = re.compile(r"%([-_0^#]*)(\d*)[EO]?([A-Za-z%])", re.ASCII)
-
-
-@dataclass(slots=True)
-class Fields:
-    """A time as `struct tm` has it, but for the year, which is the one that people say."""
-
-    year: int = 1900
-    month: int = 0
-    day: int = 0
-    hour: int = 0
-    minute: int = 0
-    second: int = 0
-    weekday: int = 8
-    yearday: int = 367
-    zone: str = "UTC"
-
-
-def is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-
-
-def day_of_year(year: int, month: int, day: int) -> int:
-    return _BEFORE[month] + (month > 1 and is_leap(year)) + day - 1
-
-
-def days_since_epoch(year: int, month: int, day: int) -> int:
-    """Days from 1970 on; months and days that are too many go on in the next year and month."""
-    year, month = year + month // 12, month % 12
-    past = year - 1
-    return 365 * (year - 1970) + past // 4 - past // 100 + past // 400 - 477 + day_of_year(year, month, day)
+from ramet.text.strftime import COMPOSED, DAYS, MONTHS, Fields, day_of_year, days_since_epoch
 
 
 def from_days(days: int) -> tuple[int, int, int]:
@@ -60,96 +17,6 @@ def from_days(days: int) -> tuple[int, int, int]:
     rest = days - days_since_epoch(year, 0, 1)
     month = max(at for at in range(12) if day_of_year(year, at, 1) <= rest)
     return year, month, rest - day_of_year(year, month, 1) + 1
-
-
-def seconds_since_epoch(at: Fields) -> int:
-    return ((days_since_epoch(at.year, at.month, at.day) * 24 + at.hour) * 60 + at.minute) * 60 + at.second
-
-
-def _week(at: Fields, first: int) -> int:
-    return (at.yearday - (at.weekday - first) % 7 + 7) // 7
-
-
-def _iso_week(at: Fields) -> tuple[int, int]:
-    """Return the year and the week of ISO 8601."""
-
-    def days(yearday: int) -> int:
-        return yearday - (yearday - at.weekday + 382) % 7 + 3
-
-    year, passed = at.year, days(at.yearday)
-    if passed < 0:
-        year -= 1
-        passed = days(at.yearday + 365 + is_leap(year))
-    elif (next_year := days(at.yearday - 365 - is_leap(year))) >= 0:
-        year, passed = year + 1, next_year
-    return year, passed // 7 + 1
-
-
-def _name(names: tuple[str, ...], at: int) -> str:
-    return names[at] if 0 <= at < len(names) else "?"
-
-
-_NUMBERS: dict[str, tuple[Callable[[Fields], int], int, str]] = {
-    "C": (lambda at: at.year // 100, 2, "0"),
-    "d": (lambda at: at.day, 2, "0"),
-    "e": (lambda at: at.day, 2, " "),
-    "g": (lambda at: _iso_week(at)[0] % 100, 2, "0"),
-    "G": (lambda at: _iso_week(at)[0], 1, "0"),
-    "H": (lambda at: at.hour, 2, "0"),
-    "I": (lambda at: at.hour % 12 or 12, 2, "0"),
-    "j": (lambda at: at.yearday + 1, 3, "0"),
-    "k": (lambda at: at.hour, 2, " "),
-    "l": (lambda at: at.hour % 12 or 12, 2, " "),
-    "m": (lambda at: at.month + 1, 2, "0"),
-    "M": (lambda at: at.minute, 2, "0"),
-    "s": (seconds_since_epoch, 1, "0"),
-    "S": (lambda at: at.second, 2, "0"),
-    "u": (lambda at: (at.weekday - 1) % 7 + 1, 1, "0"),
-    "U": (lambda at: _week(at, 0), 2, "0"),
-    "V": (lambda at: _iso_week(at)[1], 2, "0"),
-    "w": (lambda at: at.weekday, 1, "0"),
-    "W": (lambda at: _week(at, 1), 2, "0"),
-    "y": (lambda at: at.year % 100, 2, "0"),
-    "Y": (lambda at: at.year, 1, "0"),
-}
-_WORDS: dict[str, Callable[[Fields], str]] = {
-    "a": lambda at: _name(DAYS, at.weekday)[:3],
-    "A": lambda at: _name(DAYS, at.weekday),
-    "b": lambda at: _name(MONTHS, at.month)[:3],
-    "B": lambda at: _name(MONTHS, at.month),
-    "h": lambda at: _name(MONTHS, at.month)[:3],
-    "p": lambda at: "PM" if at.hour > 11 else "AM",
-    "P": lambda at: "pm" if at.hour > 11 else "am",
-    "z": lambda at: "+0000",
-    "Z": lambda at: at.zone,
-    "n": lambda at: "\n",
-    "t": lambda at: "\t",
-    "%": lambda at: "%",
-}
-
-
-def spelled(form: str, at: Fields) -> str:
-    """strftime; directives that there are none of stay as they are."""
-
-    def expand(found: re.Match[str]) -> str:
-        flags, wide, letter = found[1], int(found[2] or 0), found[3]
-        pad = next((flag for flag in reversed(flags) if flag in "-_0"), "")
-        if letter in _NUMBERS:
-            value, digits, fill = _NUMBERS[letter]
-            number = value(at)
-            fill = {"_": " ", "0": "0"}.get(pad, fill)
-            text = str(abs(number)) if pad == "-" else str(abs(number)).rjust(max(digits, wide) - (number < 0), fill)
-            return "-" + text if number < 0 else text
-        if letter not in _WORDS and letter not in _COMPOSED:
-            return found[0]
-        text = spelled(_COMPOSED[letter], at) if letter in _COMPOSED else _WORDS[letter](at)
-        if "^" in flags or ("#" in flags and letter in "aAbBh"):
-            text = text.upper()
-        elif "#" in flags and letter in "pZ":
-            text = text.lower()
-        return text.rjust(0 if pad == "-" else wide, "0" if pad == "0" else " ")
-
-    return _DIRECTIVE.sub(expand, form)
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -204,8 +71,8 @@ class _Reader:
         return True
 
     def directive(self, letter: str) -> bool:
-        if letter in _COMPOSED:
-            return self.read(_COMPOSED[letter])
+        if letter in COMPOSED:
+            return self.read(COMPOSED[letter])
         if letter in _RANGES:
             return self.number(letter)
         if letter in "aAbBh":
@@ -264,7 +131,7 @@ class _Reader:
             if known is not None:
                 self.at += len(known)
                 if names is DAYS:
-                    self.fields.weekday = place
+                    self.fields.weekday = (place + 1) % 7
                     self.said.add("w")
                 else:
                     self.fields.month = place

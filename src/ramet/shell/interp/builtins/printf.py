@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,6 +20,7 @@ from ramet.shell.interp.state.scopes import split_subscript
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.text import escapes
 from ramet.text import printf as conversions
+from ramet.text.strftime import NANO, at, zone
 from ramet.text.width import bounded
 
 if TYPE_CHECKING:
@@ -282,21 +282,13 @@ class _PrintfCall:
         argument = self.next()
         when = -1 if argument is None else self.integer(argument)
         seconds = self.sh.shell.now() if when == -1 else self.sh.seconds_base if when == -2 else when
-        name = self.sh.variables.get("TZ")
-        zone: tzinfo = UTC
-        if name and len(name) <= _LONGEST_ZONE and name not in ("UTC", "UTC0", "GMT"):
-            from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-            try:
-                zone = ZoneInfo(name.lstrip(":"))
-            except (ZoneInfoNotFoundError, ValueError, OSError):
-                zone = UTC
+        name = self.sh.variables.get("TZ") or ""
+        tz = zone(name if len(name) <= _LONGEST_ZONE else "")
         try:
-            moment = datetime.fromtimestamp(int(seconds), zone)
-        except (OverflowError, ValueError, OSError):
-            seconds = 0  # no calendar reaches that far
-            moment = datetime.fromtimestamp(0, zone)
-        return time_text(spec.time or "%X", moment, int(seconds))
+            moment, _ = at(int(seconds) * NANO, tz)
+        except (OverflowError, ValueError):
+            moment, _ = at(0, tz)  # no calendar reaches that far
+        return time_text(spec.time or "%X", moment)
 
 
 _LONGEST_ZONE: Final = 256

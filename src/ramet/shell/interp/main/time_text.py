@@ -6,16 +6,15 @@ from datetime import datetime
 from typing import Final
 
 from ramet.core.paths import encode
+from ramet.text.strftime import strftime
 
 _ROOM: Final = 128
 """Bytes, with one for the end: a time that takes more is none at all."""
 
 
-def time_text(form: str, moment: datetime, seconds: int | None = None) -> str:
-    """A moment in a form, or nothing when that is too long; `seconds` are what `%s` stands for."""
+def time_text(form: str, moment: datetime) -> str:
+    """Format a time; empty when that is too long."""
     if len(form) > _ROOM * _ROOM:
         return ""
-    if seconds is not None:
-        form = form.replace("%s", str(seconds))
-    text = moment.strftime(form)
+    text = strftime(form, moment, c_library=True)
     return text if len(encode(text)) < _ROOM else ""
