@@ -290,3 +290,13 @@ def test_sessions_run_concurrently() -> None:
         assert found == [f"{n}\n{n * 2}\n".encode() for n in range(200)]
 
     drive(work)
+
+
+def test_a_substitution_that_suspends_in_a_subscript_ends_with_one_message() -> None:
+    async def work(box: Box) -> None:
+        status, out, err = await box.run("a=(1 2); x='a[$(sleep 60 | cat)]'; echo ${!x}")
+        assert (status, out) == (1, "")
+        assert err.count("\n") == 1 and "must not wait" in err
+        assert await box.run("echo ${a[1]}") == (0, "2\n", "")
+
+    drive(work)

@@ -145,6 +145,17 @@ class TaskGroup:
             if joins:
                 self.tasks.pop(task, None)
 
+    def abandon(self, rest: Awaitable[Any]) -> None:
+        """Cancel the rest of a coroutine that `drive` began and no caller can wait for."""
+
+        async def ending() -> None:
+            await rest
+
+        task = asyncio.create_task(ending())
+        self.tasks[task] = True
+        task.add_done_callback(self._forget)
+        asyncio.get_running_loop().call_soon(task.cancel)  # after its first step, so that it takes over the rest
+
     async def wait_for(self, task: asyncio.Task[T]) -> T:
         """Return the result of a task in which the main one goes on; pass on a cancellation."""
         cancelled: asyncio.CancelledError | None = None

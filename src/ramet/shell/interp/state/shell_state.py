@@ -501,7 +501,10 @@ class ShellState(ShellOutput):
             found = drive(compiled.run(self))
         finally:
             self.budget.slice_end = end
-        return found if isinstance(found, str) else None
+        if isinstance(found, str):
+            return found
+        self.task_group.abandon(found)
+        return None
 
     def evaluate_key(self, text: str) -> int:
         """A subscript that is read at run time, as a number."""
