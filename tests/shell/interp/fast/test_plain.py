@@ -24,8 +24,26 @@ def test_spec_tables_hold_without_shortcuts() -> None:
 
 
 def test_the_switch_is_read_at_import() -> None:
-    code = "from ramet.shell.interp import fast; print(fast.FAST)"
+    code = "from ramet.shell.plain_mode import FAST; print(FAST)"
     for value, expected in (("1", "False"), ("0", "True"), ("", "True")):
         env = {**os.environ, "RAMET_PLAIN": value}
         done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
         assert done.stdout.strip() == expected
+
+
+def test_plain_mode_reaches_every_shortcut() -> None:
+    """All that compiles a shortcut asks `plain_mode.FAST`; nothing reads the environment itself."""
+    shell = ROOT / "src/ramet/shell"
+    using = {
+        str(path.relative_to(shell)) for path in shell.rglob("*.py") if "plain_mode import FAST" in path.read_text()
+    }
+    fast = {str(path.relative_to(shell)) for path in (shell / "interp/fast").glob("[a-z]*.py")}
+    assert using >= fast | {
+        "expand/arith/evaluate.py",
+        "expand/word/param_strip.py",
+        "expand/word/to_text.py",
+        "interp/run/assign.py",
+        "interp/run/compile.py",
+        "interp/run/loops.py",
+    }
+    assert {path.name for path in shell.rglob("*.py") if 'RAMET_PLAIN"' in path.read_text()} == {"plain_mode.py"}

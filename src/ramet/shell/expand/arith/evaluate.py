@@ -9,6 +9,7 @@ seen, compiled when it is seen again (`arith_code`).
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from ramet.concurrency.recursion import room
 from ramet.shell.expand.arith.codegen import EVERY, EXPANDED, NUMBERS_KEPT, generated
 from ramet.shell.expand.arith.operators import binary, signs_of
 from ramet.shell.expand.arith.parser import HOLE, MAX_LEVEL, ArithFailure, Node, deep, parse_arith, wrap
+from ramet.shell.plain_mode import FAST
 
 
 class Vars(Protocol):
@@ -42,7 +44,8 @@ class Unbound(Exception):
 
 
 Code = Callable[[Any], int]
-_COMPILE_AT = 3
+_COMPILE_AT = 3 if FAST else sys.maxsize
+"""How often an expression is seen before it is compiled."""
 _KEPT = 4096
 _LONGEST = 4096
 """Characters of an expression that is worth compiling."""

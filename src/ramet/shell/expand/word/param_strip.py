@@ -8,13 +8,14 @@ from typing import Any
 from ramet.shell.expand.c_locale import as_bytes, as_text, bytewise
 from ramet.shell.expand.word.param_lookup import is_plain, variable
 from ramet.shell.expand.word.pieces import Text
+from ramet.shell.plain_mode import FAST
 from ramet.shell.syntax.nodes import Param
 from ramet.text.pattern.matcher import compile_pattern
 
 
 def stripped(node: Param, args: list[Text]) -> Callable[[Any], Any] | None:
     """`${x%.c}` with a constant pattern, whose matcher is made once; None for any other parameter."""
-    if node.op not in ("#", "##", "%", "%%") or node.form != "value" or node.subscript is not None:
+    if not FAST or node.op not in ("#", "##", "%", "%%") or node.form != "value" or node.subscript is not None:
         return None
     source = args[0].const
     if not source or not is_plain(node.name):

@@ -57,6 +57,7 @@ from ramet.shell.expand.word.quote_marks import (
     regex_escape,
 )
 from ramet.shell.expand.word.tilde import ASSIGNMENT, tilded
+from ramet.shell.plain_mode import FAST
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -248,7 +249,7 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
     pieces = [part_text(part, True, None) for part in word.parts]
     subscripts = subscripted(word.parts, pieces)
     body = joined_pieces(pieces, subscripts)
-    if body.const is not None:
+    if FAST and body.const is not None:
         code = arith.prepare(body.const)
         if len(body.const) <= LONG_SCRIPT:
             return False, lambda host: code(host.variables)
@@ -265,7 +266,7 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
             return int(await offload_large(host.budget, len(found), partial(host.calculate, found), LONG_SCRIPT))
 
         return True, run
-    code_with = filled(pieces, subscripts)
+    code_with = filled(pieces, subscripts) if FAST else None
     if code_with is not None:
         return False, code_with
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from ramet.shell.interp import fast
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.run.builtin_status import ends_shell, last_argument
 from ramet.shell.interp.run.functions import call_function
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.state.shell_state import ShellState
+from ramet.shell.plain_mode import FAST
 from ramet.shell.syntax.nodes import Simple
 
 Slow = Callable[[ShellState, Any], Coroutine[Any, Any, int]]
@@ -30,7 +30,7 @@ def compile_call(
     program: Callable[[ShellState, list[str]], Coroutine[Any, Any, int]],
 ) -> Run | None:
     """Compile the call of a command whose words need not wait; None when shortcuts are off."""
-    if not fast.FAST:
+    if not FAST:
         return None
     line = node.line
     builtins = BUILTINS

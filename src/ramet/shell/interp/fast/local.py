@@ -13,19 +13,19 @@ from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import Readonly
 from ramet.shell.expand.values import NameRef
 from ramet.shell.expand.word import to_text as texts
-from ramet.shell.interp import fast
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.state.scopes import MISSING
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.interp.state.special_variables import KEPT_BY_SHELL
 from ramet.shell.interp.state.variables import Variables
+from ramet.shell.plain_mode import FAST
 from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Literal, Simple, Word
 
 
 def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
     """Compile a plain `local` command; None when there is anything unusual about the words."""
     first = node.words[0]
-    if not fast.FAST or not 2 <= len(node.words) <= _FEW or not isinstance(first, Word) or len(first.parts) != 1:
+    if not FAST or not 2 <= len(node.words) <= _FEW or not isinstance(first, Word) or len(first.parts) != 1:
         return None
     if type(name := first.parts[0]) is not Literal or name.text != "local":
         return None

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from ramet.shell.expand.values import EXPORT
 from ramet.shell.expand.word import to_text as texts
-from ramet.shell.interp import fast
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN
 from ramet.shell.interp.state.scopes import MISSING, Scope
 from ramet.shell.interp.state.shell_state import ShellState
+from ramet.shell.plain_mode import FAST
 from ramet.shell.syntax.nodes import Literal, Simple, Word
 
 _QUICK: Final = frozenset((":", "[", "echo", "false", "read", "test", "true"))
@@ -29,7 +29,7 @@ def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], sl
     """Compile a plain case; None when there is anything unusual. `slow` gets the words where they are expanded."""
     first = node.words[0]
     if (
-        not fast.FAST
+        not FAST
         or node.redirects
         or not isinstance(first, Word)
         or len(first.parts) != 1

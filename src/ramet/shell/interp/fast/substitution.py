@@ -18,10 +18,10 @@ from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word.braces import has_braces
-from ramet.shell.interp import fast
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.state.shell_state import ShellState
+from ramet.shell.plain_mode import FAST
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -70,7 +70,7 @@ _NONE: Final = Plan("", lambda sh: [], (), ())
 def prepared(sh: ShellState, node: CommandSub) -> tuple[Plan, list[str]] | None:
     """Return how to run a substitution in this shell, and its words; None where a script could notice."""
     assert node.body is not None
-    if not fast.FAST:
+    if not FAST:
         return None
     made = made_of(node.body)
     plan: Plan | None = made.get(_plan)

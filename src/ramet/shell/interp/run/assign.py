@@ -18,6 +18,7 @@ from ramet.shell.expand.word.braces import expand_braces, has_braces
 from ramet.shell.expand.word.tilde import untilded
 from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN
 from ramet.shell.interp.state.shell_state import ShellState
+from ramet.shell.plain_mode import FAST
 from ramet.shell.syntax.nodes import ArithSub, ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
 
@@ -170,7 +171,8 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
         text = texts.declared(value) if argument else texts.text(value, assign=True)
     inner = text.run
     plain = name not in ON_ASSIGN
-    simple = not append and plain
+    direct = FAST and not append and plain
+    direct_append = FAST and append and plain
     seamless = len(value.parts) < 2
     if text.wait:
 
@@ -189,16 +191,16 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
 
     def run(sh: ShellState) -> None:
         found = inner(sh)
-        if simple and name not in sh.variables.attrs and not sh.allexport and (seamless or found.isascii()):
+        if direct and name not in sh.variables.attrs and not sh.allexport and (seamless or found.isascii()):
             old = sh.vars.get(name)
             if type(old) is str or old is None:
                 sh.vars[name] = found
                 return
-        if append:
+        if direct_append:
             old = sh.vars.get(name)
             short = type(old) is str and len(old) + len(found) < SMALL
             del old  # the variable holds the only reference when its text grows
-            if short and plain and found.isascii() and name not in sh.variables.attrs and not sh.allexport:
+            if short and found.isascii() and name not in sh.variables.attrs and not sh.allexport:
                 _append(sh.vars, name, found)
                 return
         put(sh, name, found, append)
@@ -220,7 +222,7 @@ def _append(values: dict[str, Any], name: str, value: str) -> None:
 def _computed(node: Assignment, value: Callable[[ShellState], int]) -> Callable[[ShellState], Awaitable[None] | None]:
     """Compile `x=$((...))`, where a long expression is offloaded."""
     name, append = node.name, node.append
-    simple = not append and name not in ON_ASSIGN
+    direct = FAST and not append and name not in ON_ASSIGN
 
     async def later(sh: ShellState, resume: Callable[[], int]) -> None:
         put(sh, name, str(await offload(sh.budget, resume)), append)
@@ -232,8 +234,8 @@ def _computed(node: Assignment, value: Callable[[ShellState], int]) -> Callable[
             if error.resume is None:
                 raise
             return later(sh, error.resume)
-        old = sh.vars.get(name) if simple else name
-        if simple and name not in sh.variables.attrs and not sh.allexport and (type(old) is str or old is None):
+        old = sh.vars.get(name) if direct else name
+        if direct and name not in sh.variables.attrs and not sh.allexport and (type(old) is str or old is None):
             sh.vars[name] = found
         else:
             put(sh, name, found, append)

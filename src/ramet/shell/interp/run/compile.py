@@ -40,6 +40,7 @@ from ramet.shell.interp.state.function_table import flags as function_flags
 from ramet.shell.interp.state.function_table import set_flags as set_function_flags
 from ramet.shell.interp.state.messages import message_of
 from ramet.shell.interp.state.shell_state import ShellState
+from ramet.shell.plain_mode import FAST
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.printer import command_text, word_text
 
@@ -513,7 +514,7 @@ def compile_function_body(node: nodes.Function) -> Run:
 
 def _arithmetic(node: nodes.ArithCommand) -> Run:
     wait, value = texts.number(node.body)
-    code = texts.code_of(node.body)
+    code = texts.code_of(node.body) if FAST else None
     line = node.line
 
     def broken(sh: ShellState, error: Exception) -> int:

@@ -20,6 +20,7 @@ from ramet.shell.interp.run.current_line import current_line
 from ramet.shell.interp.run.maybe_async import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.state.messages import message_of
 from ramet.shell.interp.state.shell_state import ShellState
+from ramet.shell.plain_mode import FAST
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
 
 
@@ -129,9 +130,9 @@ def compile_for(node: For, body: Run) -> Run:
                         break
                 else:
                     old = sh.vars.get(name)
-                    if type(old) is str or old is None:
+                    if FAST and (type(old) is str or old is None):
                         sh.vars[name] = item
-                    elif not _put_reference(sh, name, item):
+                    elif not _put_reference(sh, name, str(item)):
                         status = 1
                         break
                 result: Any = body(sh)
