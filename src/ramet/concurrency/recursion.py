@@ -3,7 +3,7 @@
 - Work inside `room` recurses by plain Python calls alone, which use none of the thread's C stack, and the reader of its
   input bounds the depth (`DEEPEST`).
 - `level` counts the nesting of a tree that is compiled to functions. At every eighth level the compiler wraps what it
-  made: `roomy` for a plain function, `apart` for a coroutine function, which goes on in a task with its own C stack.
+  made: `with_room` for a plain function, `in_new_task` for a coroutine function, which then has its own C stack.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ room: Final = Room(_FRAMES)
 """``with room:`` around code that nests as deep as its input."""
 
 
-def roomy(run: Callable[[A], T]) -> Callable[[A], T]:
+def with_room(run: Callable[[A], T]) -> Callable[[A], T]:
     """Return the function wrapped in `room`."""
 
     def called(host: A) -> T:
@@ -76,7 +76,7 @@ def roomy(run: Callable[[A], T]) -> Callable[[A], T]:
     return called
 
 
-def apart(run: Callable[[A], Awaitable[T]]) -> Callable[[A], Awaitable[T]]:
+def in_new_task(run: Callable[[A], Awaitable[T]]) -> Callable[[A], Awaitable[T]]:
     """Return a coroutine function that runs in its own task, and so on a fresh C stack."""
 
     async def inside(host: A) -> T:

@@ -125,7 +125,7 @@ def test_json_is_read_as_the_yaml_that_it_is(monkeypatch: pytest.MonkeyPatch, te
 
 def _plain(looks: Looks) -> object:
     children = {name: _plain(child) for name, child in looks.children.items()}
-    return looks.style, looks.source, looks.beside, [*looks.above], {**looks.keys}, children
+    return looks.style, looks.source, looks.comment, [*looks.above], {**looks.keys}, children
 
 
 @pytest.mark.parametrize("text", NO_JSON_TEXTS)

@@ -11,7 +11,7 @@ from ramet.core import ops
 from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, parse
 from ramet.shell.expand import glob as globbing
-from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.errors import LineError
 from ramet.shell.expand.word.fields import GlobWord
 from ramet.vfs.vfs import VFS
 
@@ -55,7 +55,7 @@ def test_names(pattern: str, options: str, names: list[str]) -> None:
 
 
 def test_failglob_is_an_error() -> None:
-    with pytest.raises(Discard, match="no match"):
+    with pytest.raises(LineError, match="no match"):
         asyncio.run(expand("no*", "failglob"))
 
 

@@ -29,19 +29,19 @@ class Fatal(ShellError):
     """Ends a shell that is not interactive: `${x:?}`, an unset variable under `set -u`, a bad substitution."""
 
 
-class Discard(ShellError):
+class LineError(ShellError):
     """Ends the complete command that is being run (all of its line); the script goes on behind it."""
 
 
-class Unforgiven(Discard):
-    """One that ends a shell in POSIX mode: a bad substitution, an assignment that cannot be made."""
+class PosixFatal(LineError):
+    """Ends the complete command, and in POSIX mode the shell: a bad substitution, an assignment that cannot be made."""
 
 
-class Slip(Discard):
-    """One that even `set -e` lets pass."""
+class ErrexitExempt(LineError):
+    """Ends the complete command, but does not end a shell under `set -e`."""
 
 
-class BadNumber(Slip):
+class BadNumber(ErrexitExempt):
     """Text that is not an arithmetic expression where a number is wanted."""
 
 
@@ -49,21 +49,21 @@ class BadSubscript(BadNumber):
     """The same in a subscript: the command that has it reports nothing more."""
 
 
-class Overflow(Slip):
+class Overflow(ErrexitExempt):
     """Commands nest too deeply: ends everything that nests, also what would go on behind a lesser error."""
 
 
-class TooMany(Slip):
+class TooMany(ErrexitExempt):
     """More arguments than a builtin that directs the flow can take: ends the line of the script, also in `eval`."""
 
 
-class TooLong(Slip):
+class TooLong(ErrexitExempt):
     """An expression too long to evaluate on the event loop; a caller that can wait offloads `resume`."""
 
     resume: Callable[[], int] | None = None
 
 
-class Readonly(Unforgiven):
+class Readonly(PosixFatal):
     """An assignment to a variable that must not change."""
 
     def __init__(self, name: str) -> None:

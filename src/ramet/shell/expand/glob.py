@@ -15,7 +15,7 @@ from ramet.core.limits import Budget
 from ramet.core.paths import TEXT_MAX, Path
 from ramet.core.stat import Kind, Stat
 from ramet.shell.expand.c_locale import as_bytes
-from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.errors import LineError
 from ramet.shell.expand.word.fields import ACTIVE, GlobWord
 from ramet.text.pattern.matcher import compile_pattern
 
@@ -52,7 +52,7 @@ async def expand(
         if found:
             out += found
         elif "failglob" in shopts:
-            raise Discard(f"no match: {field}")
+            raise LineError(f"no match: {field}")
         elif "nullglob" not in shopts:
             out.append(str(field))
         if len(out) > budget.limits.expansion_words:

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.errors import LineError
 from ramet.shell.expand.word.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.syntax import nodes as n
 from ramet.shell.syntax import parse
@@ -82,7 +82,7 @@ def test_big_ranges_are_lazy_and_limited() -> None:
 
 
 def test_a_backtick_out_of_a_range_opens_a_substitution() -> None:
-    with pytest.raises(Discard, match="no closing"):
+    with pytest.raises(LineError, match="no closing"):
         list(expand_braces(word("-{z..A}-")))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ramet.shell.expand.errors import Discard, Readonly
+from ramet.shell.expand.errors import LineError, Readonly
 from ramet.shell.expand.values import EXPORT, INTEGER, READONLY, UPPER, Assoc, Indexed
 from ramet.shell.interp.state.variables import Variables
 
@@ -39,7 +39,7 @@ def test_indexed_arrays_are_sparse_and_ordered() -> None:
     assert store.keys("a") == ["1", "3", "5"]
     store.unset_item("a", -1)
     assert store.elements("a") == ["1", "3"]
-    with pytest.raises(Discard, match="bad array subscript"):
+    with pytest.raises(LineError, match="bad array subscript"):
         store.set_item("a", -9, "x")
 
 

@@ -31,7 +31,7 @@ from ramet.commands.math.bc.numbers import (
     sine,
     sub,
 )
-from ramet.concurrency.recursion import DEEPEST, HOP, apart
+from ramet.concurrency.recursion import DEEPEST, HOP, in_new_task
 
 
 def sequence(runs: list[Run]) -> Run:
@@ -287,7 +287,7 @@ def user_call(name: str, arguments: list[Evaluate | str], spot: Spot) -> Evaluat
             else:
                 machine.names[auto] = ZERO
         try:
-            await (function.body if machine.depth % HOP else apart(function.body))(machine)
+            await (function.body if machine.depth % HOP else in_new_task(function.body))(machine)
             result = ZERO
         except BcReturn as returned:
             result = returned.value

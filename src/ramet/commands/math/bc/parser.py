@@ -25,7 +25,7 @@ from ramet.commands.math.bc.machine import BcBreak, BcContinue, BcFunction, BcMa
 from ramet.commands.math.bc.numbers import ONE, ZERO, BcNumber, Spot, parse_number
 from ramet.commands.math.bc.tokens import BcToken
 from ramet.concurrency.offload import checkpoint
-from ramet.concurrency.recursion import DEEPEST, HOP, apart, room
+from ramet.concurrency.recursion import DEEPEST, HOP, in_new_task, room
 
 
 class SyntaxTrouble(Exception):
@@ -207,7 +207,7 @@ class BcParser:
             self.deeper()
             block = self.block_rest()
             self.depth -= 1
-            return block if self.depth % HOP else apart(block)
+            return block if self.depth % HOP else in_new_task(block)
         if token.kind == "string":
             self.at += 1
             text = token.text[1:-1]
@@ -547,7 +547,7 @@ class BcParser:
             async def grouped(machine: BcMachine) -> BcNumber:
                 return await inner(machine)
 
-            return grouped if self.depth % HOP else apart(grouped)
+            return grouped if self.depth % HOP else in_new_task(grouped)
         if token.kind != "name":
             raise SyntaxTrouble
         if self.items[self.at + 1].text == "(" and token.text not in ("if", "while", "for"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from ramet.concurrency.recursion import apart, roomy
+from ramet.concurrency.recursion import in_new_task, with_room
 from ramet.core.paths import Path
 from ramet.core.stat import Stat
 
@@ -122,9 +122,9 @@ def _row(nodes: list[Node], settles: bool) -> Node:
 def on_own_stack(node: Node) -> Node:
     """Evaluate a deeply nested node without exhausting the stack."""
     if node.now is not None:
-        return Node(roomy(node.now), acts=node.acts)
+        return Node(with_room(node.now), acts=node.acts)
     assert node.later is not None
-    return Node(None, apart(node.later), node.acts)
+    return Node(None, in_new_task(node.later), node.acts)
 
 
 def listed(a: Node, b: Node) -> Node:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.errors import LineError
 from ramet.shell.expand.word.brace_quotes import bare_units, bared, reread
 from ramet.shell.syntax.nodes import Escaped, Literal, Param, Part, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
@@ -75,7 +75,7 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
                 continue
         if _BACKTICK in found[:-1] and (plain or _BACKTICK not in units):
             rest = word_text(_word(found[found.index(_BACKTICK) + 1 :]))
-            raise Discard(f'bad substitution: no closing "`" in `{rest}')
+            raise LineError(f'bad substitution: no closing "`" in `{rest}')
         if found:
             yield _word(found)
 

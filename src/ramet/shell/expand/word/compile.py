@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from ramet.concurrency.offload import offload, offload_large
 from ramet.concurrency.sizes import BATCH, LONG_SCRIPT
-from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.errors import LineError
 from ramet.shell.expand.values import key_names
 from ramet.shell.expand.word.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.word.fields import PLAIN, Fields, fields_for, may_be_pattern
@@ -226,7 +226,7 @@ def _braced(source: Word) -> list[tuple[bool, str | None, Callable[[Any], Any] |
         return [_plan(source)]
     try:
         found = [_rejoined(word) for word in itertools.islice(expand_braces(source), _SMALL + 1)]
-    except Discard as error:
+    except LineError as error:
         return [(False, None, None, _failing(error))]
     plain = _plan(source)
     if len(found) == 1:
@@ -254,7 +254,7 @@ def _braced(source: Word) -> list[tuple[bool, str | None, Callable[[Any], Any] |
     return [(True, None, None, run)]
 
 
-def _failing(error: Discard) -> Plan:
+def _failing(error: LineError) -> Plan:
     """Compile a word whose braces cannot be expanded, which is an error once it is used."""
 
     def append(host: Any, out: list[str]) -> Awaitable[None] | None:

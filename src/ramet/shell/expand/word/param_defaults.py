@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ramet.shell.expand.errors import Discard, Fatal, Readonly
+from ramet.shell.expand.errors import Fatal, LineError, Readonly
 from ramet.shell.expand.word.params import (
     Found,
     param_text,
@@ -50,14 +50,14 @@ def is_null(found: Found, colon: bool) -> bool:
 def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
     name = target_of(host, node)
     if node.subscript in ("@", "*"):
-        raise Discard(f"{label_of(node)}: bad array subscript", 2)
+        raise LineError(f"{label_of(node)}: bad array subscript", 2)
     if key is not None:
         if not key and host.variables.is_assoc(name):
-            raise Discard(f"{label_of(node)}: bad array subscript", 2)
+            raise LineError(f"{label_of(node)}: bad array subscript", 2)
         host.variables.set_element(name, key, value)
         return host.variables.element(name, key)  # type: ignore[no-any-return]
     if not name or not (name[0].isalpha() or name[0] == "_"):
-        raise Discard(f"${name}: cannot assign in this way")
+        raise LineError(f"${name}: cannot assign in this way")
     base, bracket, rest = name.partition("[")
     try:
         if bracket:

@@ -13,7 +13,7 @@ from ramet.concurrency.offload import in_thread, interruptible
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.c_locale import all_ascii, as_bytes, as_text, bytewise
-from ramet.shell.expand.errors import Discard, Fatal, Slip
+from ramet.shell.expand.errors import ErrexitExempt, Fatal, LineError
 from ramet.shell.expand.size_check import joined, total, within
 from ramet.shell.expand.values import Assoc, Indexed, NameRef, to_evaluate
 from ramet.shell.expand.word import transform
@@ -112,14 +112,14 @@ def _measured(host: Any, node: Param, subscript: str) -> Found:
         index = host.evaluate_subscript(subscript)
         array = store.array(target)
         if index + (0 if array is None else array.top) < 0 and store.values.get(target) is not None:
-            raise Discard(f"{param_text(node)[len(name) + 1 :]}: bad array subscript")
+            raise LineError(f"{param_text(node)[len(name) + 1 :]}: bad array subscript")
         if array is None and host.nounset:
-            raise Discard(f"{name}: unbound variable")
+            raise LineError(f"{name}: unbound variable")
         if array is None and index < 0:
             return None
         return store.item(target, index) or ""
     if not subscript:
-        raise Discard(f"{param_text(node)[len(name) + 1 :]}: bad array subscript")
+        raise LineError(f"{param_text(node)[len(name) + 1 :]}: bad array subscript")
     return element(host, name, subscript) or ""
 
 
@@ -177,7 +177,7 @@ def _indirect(node: Param) -> Base:
             value = host.vars.get(node.name)
             if type(value) is NameRef:
                 if value.target in ("", node.name):  # nowhere, or in a circle
-                    raise Discard(f"{param_text(node)}: invalid indirect expansion")
+                    raise LineError(f"{param_text(node)}: invalid indirect expansion")
                 target, deeper = host.variables.follow(node.name)
                 return str(target) if deeper is None else f"{target}[{deeper}]"
         found = direct(host, key)
@@ -190,7 +190,7 @@ def _indirect(node: Param) -> Base:
             known = isinstance(declared, Indexed | Assoc) or (declared is None and node.name in host.vars)
             if known or (not plain and declared is not None) or not is_name(node.name):
                 return None
-            raise Discard(f"{param_text(node)}: invalid indirect expansion")
+            raise LineError(f"{param_text(node)}: invalid indirect expansion")
         return parameter(host, found)
 
     return get
@@ -222,7 +222,7 @@ def parameter(host: Any, text: str) -> Found:
         if subscript == "*":
             return Star(host.variables.elements(name))
         return host.variables.element(name, subscript)  # type: ignore[no-any-return]
-    raise Discard((text, ": invalid variable name"))
+    raise LineError((text, ": invalid variable name"))
 
 
 def target_of(host: Any, node: Param) -> str:
@@ -347,8 +347,8 @@ def _numbers(host: Any, node: Param, args: Sequence[str]) -> tuple[int, int | No
     """Evaluate the offset and the length of a slice."""
     try:
         return host.evaluate(args[0] or "0"), host.evaluate(args[1] or "0") if len(args) > 1 else None
-    except Slip as error:
-        raise Slip((f"{param_text(node)}: ", *error.parts)) from None
+    except ErrexitExempt as error:
+        raise ErrexitExempt((f"{param_text(node)}: ", *error.parts)) from None
 
 
 def _slice(node: Param) -> Apply:
@@ -358,8 +358,8 @@ def _slice(node: Param) -> Apply:
         offset, length = _numbers(host, node, args)
         try:
             return part(host, found, offset, length)
-        except Slip:
-            raise Slip(f"{args[1]}: substring expression < 0") from None
+        except ErrexitExempt:
+            raise ErrexitExempt(f"{args[1]}: substring expression < 0") from None
 
     def part(host: Any, found: str | list[str], offset: int, length: int | None) -> Found:
         if isinstance(found, str):
@@ -485,7 +485,7 @@ def _length(node: Param) -> Apply:
         if array and host.nounset and label not in ("@", "*"):
             counted = host.variables.array(host.variables.follow(label)[0])
             if counted is None or (counted.blank and not len(counted)):
-                raise Discard(f"{label}: unbound variable")
+                raise LineError(f"{label}: unbound variable")
         if found is None:
             unbound(host, label)
             return "0"

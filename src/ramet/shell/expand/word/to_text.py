@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.concurrency.offload import offload, offload_large
-from ramet.concurrency.recursion import apart, level, roomy
+from ramet.concurrency.recursion import in_new_task, level, with_room
 from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.from_word import calculated, filled, joined_pieces, subscripted
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.errors import Discard, Fatal, TooLong, Unforgiven
+from ramet.shell.expand.errors import Fatal, LineError, PosixFatal, TooLong
 from ramet.shell.expand.values import Subscript
 from ramet.shell.expand.word.array_join import DOCUMENTS, LISTED, joint, spaced
 from ramet.shell.expand.word.fields import escape
@@ -211,7 +211,7 @@ def _stationed(text: Text) -> Text:
     """Return the same in a separate task, or with a raised recursion limit."""
     if text.const is not None:
         return text
-    return text._replace(run=apart(text.run) if text.wait else roomy(text.run))
+    return text._replace(run=in_new_task(text.run) if text.wait else with_room(text.run))
 
 
 def _command_text(part: CommandSub, quote: Quote) -> Callable[[Any], Awaitable[str]]:
@@ -323,11 +323,11 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
 
         def bad(host: Any) -> Found:
             if unknown is None:
-                raise Unforgiven(message)
+                raise PosixFatal(message)
             found = parameter(host, unknown[1])
             if unknown[0].startswith("!"):
                 if not isinstance(found, str):
-                    raise Discard(f"{unknown[1]}: invalid indirect expansion")
+                    raise LineError(f"{unknown[1]}: invalid indirect expansion")
                 found = parameter(host, found)
             if found in (None, []) and not attributes:
                 if found is None:
@@ -340,7 +340,7 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
         refused = f"{word_text(Word((node,)))}: bad substitution"
 
         def refuse(host: Any) -> Found:
-            raise Unforgiven(refused)
+            raise PosixFatal(refused)
 
         return False, refuse
     choosing = node.op in CHOOSING

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ramet.shell.expand import quote
 from ramet.shell.expand.c_locale import as_bytes
-from ramet.shell.expand.errors import Slip
+from ramet.shell.expand.errors import ErrexitExempt
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.ansi_c import ansi_decode
 from ramet.text.casing import Changed, lower, upper
@@ -45,7 +45,7 @@ def substring(value: str, offset: int, length: int | None) -> str:
     if length < 0:
         end = len(value) + length
         if end < offset:
-            raise Slip(f"{length}: substring expression < 0")
+            raise ErrexitExempt(f"{length}: substring expression < 0")
         return value[offset:end]
     return value[offset : offset + length]
 
@@ -59,7 +59,7 @@ def slice_list(values: list[str], offset: int, length: int | None) -> list[str]:
     if length is None:
         return values[offset:]
     if length < 0 and offset <= len(values):
-        raise Slip(f"{length}: substring expression < 0")
+        raise ErrexitExempt(f"{length}: substring expression < 0")
     return values[offset : offset + length] if length > 0 else []
 
 
@@ -70,7 +70,7 @@ def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list
         top = len(array) + 1 if isinstance(array, Assoc) else array.top
         if offset >= top or offset < -top:
             return []
-        raise Slip(f"{length}: substring expression < 0")
+        raise ErrexitExempt(f"{length}: substring expression < 0")
     if isinstance(array, Assoc):
         found = array.keys()
         offset = max(offset - 1, 0) if offset >= 0 else len(found) + offset

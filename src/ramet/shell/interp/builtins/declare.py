@@ -12,7 +12,16 @@ from typing import Final
 from ramet.concurrency.offload import checkpoint, offload, offload_large
 from ramet.concurrency.sizes import BATCH, LONG_SCRIPT
 from ramet.shell.expand.arith.numerals import is_name
-from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
+from ramet.shell.expand.errors import (
+    BadNumber,
+    BadSubscript,
+    ErrexitExempt,
+    Fatal,
+    LineError,
+    PosixFatal,
+    Readonly,
+    ShellError,
+)
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -114,7 +123,7 @@ def _options(sh: ShellState, argv: list[str], allowed: str) -> Request | None:
     return request
 
 
-class Compound(Discard):
+class Compound(LineError):
     """A compound assignment that fails; it ends the line."""
 
 
@@ -260,13 +269,13 @@ def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) 
             request.unassigned = True
             status = 1
         except Compound as error:
-            raise Discard(error.message) from None
+            raise LineError(error.message) from None
         except (BadSubscript, Fatal):
             raise
         except BadNumber as error:
             raise BadNumber(f"{request.command}: {error.message}") from None
-        except Slip as error:
-            raise Discard(f"{request.command}: {error.message}") from None
+        except ErrexitExempt as error:
+            raise LineError(f"{request.command}: {error.message}") from None
         except _Element as error:
             sh.complain(error.message)
             status = 1
@@ -392,8 +401,8 @@ def _assign(sh: ShellState, name: str, key: str | None, assignment: AssignWord) 
             raise _Element(f"{name}[{key}]: bad array subscript")
         try:
             sh.variables.set_element(name, key, assignment.value, assignment.append)
-        except Discard as error:
-            if type(error) not in (Discard, Unforgiven):
+        except LineError as error:
+            if type(error) not in (LineError, PosixFatal):
                 raise
             raise _Element(error.message) from None
     elif assignment.read is not None and isinstance(sh.vars.get(name), Indexed | Assoc):
@@ -434,7 +443,7 @@ async def _apply_reading(sh: ShellState, request: Request, words: list[str], loc
             keyed = request.array == "A" or sh.variables.is_assoc(read.name)
             try:
                 read.read = await _compound_items(sh, read.value, keyed)
-            except Discard:
+            except LineError:
                 if read.name not in sh.vars and not local:  # it is there, with nothing in it
                     (sh.variables.make_assoc if keyed else sh.variables.indexed)(read.name).blank = False
                 raise
@@ -477,7 +486,7 @@ def _unreadable(sh: ShellState, failure: SyntaxFailure, value: str) -> ShellErro
         sh.err(line + "\n")
     if sh.errexit or failure.inner:
         raise Leave(sh.shell.leave(sh, 2))
-    error = Discard(failure.message)
+    error = LineError(failure.message)
     error.reported = True
     return error
 

@@ -9,7 +9,7 @@ from typing import Final
 from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.core.paths import decode, encode
-from ramet.shell.expand.errors import Slip
+from ramet.shell.expand.errors import ErrexitExempt
 from ramet.shell.expand.size_check import joined
 from ramet.shell.history.entries import Entry
 from ramet.shell.interp.builtins.usage import bad_option, number_of, options_of
@@ -66,7 +66,7 @@ async def _listed(sh: ShellState, words: list[str]) -> int:
     if count is None:
         return sh.error(f"history: {words[0]}: numeric argument required")
     if len(words) > 1:
-        raise Slip("history: too many arguments")
+        raise ErrexitExempt("history: too many arguments")
     start = max(0, len(entries) - abs(count))
     base, form = sh.history.base, sh.variables.get("HISTTIMEFORMAT")
     listed = enumerate(entries[start:], base + start)

@@ -14,7 +14,7 @@ from ramet.core.paths import decode, encode
 from ramet.shell.expand.arith.numerals import is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
-from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
+from ramet.shell.expand.errors import BadSubscript, ErrexitExempt, Overflow, Readonly, ShellError
 from ramet.shell.expand.size_check import joined
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, misused, number_of, usage
 from ramet.shell.interp.run.batches import write_lines
@@ -380,7 +380,7 @@ def suspend(sh: ShellState, argv: list[str]) -> Result:
     if options is None:
         return 2
     if options[1]:
-        raise Slip("suspend: too many arguments")
+        raise ErrexitExempt("suspend: too many arguments")
     return sh.error("suspend: cannot suspend: no job control")
 
 

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.errors import LineError
 from ramet.shell.interp.builtins.usage import number_of
 from ramet.shell.interp.main.history_record import HistoryRecorder
 from ramet.shell.interp.main.script_input import ScriptInput
@@ -186,7 +186,7 @@ class InteractiveShell:
         except subshell.ERRORS as error:
             sh.status = subshell.report(sh, error)
             shell.unwind(sh, *base[:2], depth, *base[3:])
-            if sh.errexit and not isinstance(error, Discard | ArithFailure):
+            if sh.errexit and not isinstance(error, LineError | ArithFailure):
                 return shell.leave(sh, sh.status)
             return 0
         return result

@@ -29,7 +29,7 @@ from ramet.core.streams import IteratorReader, Null, Reader, Writer
 from ramet.shell.expand import glob as globbing
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
-from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMany, Unforgiven
+from ramet.shell.expand.errors import BadNumber, ErrexitExempt, LineError, Overflow, PosixFatal, TooMany
 from ramet.shell.interp.main import command_line as invocation
 from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.main.script_input import ScriptInput
@@ -357,7 +357,7 @@ class Shell:
                     result = (compiled if reading.lasting else compile_script)(script)(sh)
                     if type(result) is not int:
                         result = await result
-            except (Discard, ArithFailure) as error:
+            except (LineError, ArithFailure) as error:
                 beyond = isinstance(error, BadNumber) or (isinstance(error, ArithFailure) and error.subscript)
                 if not top and (sh.sub_level or beyond or isinstance(error, Overflow | TooMany)):
                     sh.complain_once(error)
@@ -370,8 +370,8 @@ class Shell:
                     sh.budget.recover()
                 if beyond and sh.origin == "environment":
                     return self.leave(sh, result)
-                failing = sh.errexit and not isinstance(error, ArithFailure | Slip)
-                if sh.posix and isinstance(error, ArithFailure | Unforgiven):
+                failing = sh.errexit and not isinstance(error, ArithFailure | ErrexitExempt)
+                if sh.posix and isinstance(error, ArithFailure | PosixFatal):
                     ended = 127 if sh.origin == "environment" else int(result)
                     return self.leave(sh, ended if sh.exit_trap_status is None else sh.exit_trap_status)
                 if failing:
@@ -439,7 +439,7 @@ class Shell:
     def compiled(self, script: Script) -> Run:
         return compiled(script)
 
-    async def compiled_aside(self, sh: ShellState, script: Script) -> Run:
+    async def compile_offloaded(self, sh: ShellState, script: Script) -> Run:
         """The same for a large script."""
         return await offload(sh.budget, partial(compiled, script))
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 
 from ramet.concurrency.offload import interruptible, offload, offload_large
 from ramet.concurrency.sizes import BATCH, SMALL
-from ramet.shell.expand.errors import Discard, TooLong, Unforgiven
+from ramet.shell.expand.errors import LineError, PosixFatal, TooLong
 from ramet.shell.expand.quote import single
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
 from ramet.shell.expand.word import compile as words
@@ -257,7 +257,7 @@ def _list_in_list(node: Assignment, subscript: Word) -> Assign:
 
 def _refused(node: Assignment, message: str) -> Assign:
     def refuse(sh: ShellState) -> Any:
-        raise Unforgiven(message)
+        raise PosixFatal(message)
 
     return Assign(False, refuse, refuse, node)
 
@@ -303,11 +303,11 @@ def set_item(sh: ShellState, name: str, subscript: str, value: str, append: bool
     """`name[subscript]=value` with the subscript as expanded text, and as it is written."""
     if sh.variables.is_assoc(name):
         if not subscript:
-            raise Unforgiven(f"{name}[{written}]: bad array subscript")
+            raise PosixFatal(f"{name}[{written}]: bad array subscript")
         sh.variables.set_item(name, subscript, value, append)
         return
     if written in ("@", "*"):
-        raise Unforgiven(f"{name}[{written}]: bad array subscript")
+        raise PosixFatal(f"{name}[{written}]: bad array subscript")
     sh.variables.set_item(name, sh.evaluate_subscript(to_evaluate(subscript)), value, append)
 
 
@@ -483,7 +483,7 @@ def assign_items(sh: ShellState, name: str, items: Sequence[Item], append: bool)
         store.flag(name, remove=NAMEREF)
     name, deeper = store.follow(name)
     if deeper is not None:
-        raise Discard(f"`{name}[{deeper}]': not a valid identifier")
+        raise LineError(f"`{name}[{deeper}]': not a valid identifier")
     store.assignable(name)
     old = store.values.get(name)
     if type(old) is Assoc:

@@ -458,11 +458,11 @@ class _FirstCall:
     def __call__(self, sh: ShellState) -> Result:
         if self.made is None:
             if self._node.size > LONG_SCRIPT:
-                return drive(self._made_aside(sh))
+                return drive(self._compile_offloaded(sh))
             self.made = compile_function_body(self._node)
         return self._run(sh, self.made)
 
-    async def _made_aside(self, sh: ShellState) -> int:
+    async def _compile_offloaded(self, sh: ShellState) -> int:
         self.made = await offload(sh.budget, partial(compile_function_body, self._node))
         result = self._run(sh, self.made)
         return result if isinstance(result, int) else await result

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.concurrency.offload import offload
-from ramet.concurrency.recursion import apart, level, room
+from ramet.concurrency.recursion import in_new_task, level, room
 from ramet.concurrency.sizes import BATCH, LARGE, LONG_SCRIPT
 from ramet.core import paths
 from ramet.core.paths import decode, encode
@@ -19,7 +19,7 @@ from ramet.core.streams import FileStream, PipeReader, PipeWriter
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import as_bytes, bytewise
-from ramet.shell.expand.errors import BadSubscript, Discard
+from ramet.shell.expand.errors import BadSubscript, LineError
 from ramet.shell.expand.values import Assoc, NameRef
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.pieces import ready
@@ -274,7 +274,7 @@ def _operand(sh: ShellState, text: str) -> int:
         return sh.evaluate(text)
     except BadSubscript:
         raise
-    except (Discard, ArithFailure) as error:
+    except (LineError, ArithFailure) as error:
         raise OperandError(str(error)) from error
 
 
@@ -294,7 +294,7 @@ def _expr(node: CondExpr) -> Test:
 
 def _stationed(test: Test) -> Test:
     """Return the same with a raised recursion limit; a test that waits goes on in a new task."""
-    awaited = apart(lambda found: found)
+    awaited = in_new_task(lambda found: found)
 
     def run(sh: ShellState) -> bool | Awaitable[bool]:
         with room:

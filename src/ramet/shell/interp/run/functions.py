@@ -9,7 +9,7 @@ from typing import Any, Final
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.shell.expand.arith.numerals import is_number
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.errors import Overflow, ShellError, Slip, TooLong
+from ramet.shell.expand.errors import ErrexitExempt, Overflow, ShellError, TooLong
 from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, Run, T, drive
 from ramet.shell.interp.run.traps import Leave, active, deliver, exit_within, run_trap
 from ramet.shell.interp.state.frames import Frame, FunctionDef
@@ -120,7 +120,7 @@ def _bounded(sh: ShellState, argv: list[str]) -> None:
     nest = sh.variables.get("FUNCNEST")
     most = int(nest) if nest is not None and is_number(nest) else 0
     if 0 < most < min(limit, sh.depth) and sum(frame.function for frame in sh.frames) >= most:
-        refusal = Slip(f"{argv[0]}: maximum function nesting level exceeded ({most})")
+        refusal = ErrexitExempt(f"{argv[0]}: maximum function nesting level exceeded ({most})")
     if refusal is None and sh.depth > limit:
         sh.budget.spend("recursion")
         refusal = Overflow(f"{argv[0]}: maximum function nesting level exceeded ({limit})")

@@ -13,7 +13,7 @@ from ramet.core.paths import decode
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.errors import Readonly, ShellError, Slip
+from ramet.shell.expand.errors import ErrexitExempt, Readonly, ShellError
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.run.current_line import current_line
@@ -175,7 +175,7 @@ def _put_reference(sh: ShellState, name: str, item: str) -> bool:
     sh.variables.assignable(name)
     try:
         sh.variables.bind(name, item)
-    except Slip as error:
+    except ErrexitExempt as error:
         sh.complain_once(error)
         return False
     return True

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from ramet.concurrency.sizes import BATCH
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.errors import Discard, Fatal, Readonly, ShellError
+from ramet.shell.expand.errors import Fatal, LineError, Readonly, ShellError
 from ramet.shell.expand.values import EXPORT, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word.braces import TooManyWords, expand_braces, has_braces
@@ -351,7 +351,7 @@ async def _with_assignments(
                 if sh.errexit:
                     raise Fatal(error.parts) from None
                 if sh.posix:
-                    raise Discard(error.parts) from None
+                    raise LineError(error.parts) from None
                 sh.complain_once(error)
                 continue
             assign = assign.flat or assign

@@ -18,7 +18,7 @@ from ramet.core.paths import decode
 from ramet.core.streams import Capture, pipe
 from ramet.shell.expand.arith.evaluate import Unbound
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.errors import Fatal, ShellError, Unforgiven
+from ramet.shell.expand.errors import Fatal, PosixFatal, ShellError
 from ramet.shell.expand.word.braces import TooManyWords
 from ramet.shell.interp.fast import substitution as in_place
 from ramet.shell.interp.process import signals
@@ -47,7 +47,7 @@ def report(sh: ShellState, error: Exception) -> int:
         sh.complain("maximum recursion depth reached")
         return 1
     sh.complain_once(error)
-    if isinstance(error, Fatal | Unbound) or (sh.posix and isinstance(error, Unforgiven | ArithFailure)):
+    if isinstance(error, Fatal | Unbound) or (sh.posix and isinstance(error, PosixFatal | ArithFailure)):
         # What ends a shell ends `bash -c` with 127, also the process that it makes for a simple command; any other
         # shell, and one with `set -e`, with 1.
         outer: ShellState | None = sh
@@ -293,7 +293,7 @@ def _runner(sh: ShellState, body: Script, file_only: Simple | None) -> Run:
 
 
 async def _long_runner(sh: ShellState, body: Script, file_only: Simple | None) -> Run:
-    return await sh.shell.compiled_aside(sh, body) if file_only is None else _runner(sh, body, file_only)
+    return await sh.shell.compile_offloaded(sh, body) if file_only is None else _runner(sh, body, file_only)
 
 
 def _is_single(body: Script) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ramet.shell.expand.arith.evaluate import Unbound
 from ramet.shell.expand.arith.parser import ArithFailure
-from ramet.shell.expand.errors import Discard, Fatal, Overflow, TooLong
+from ramet.shell.expand.errors import Fatal, LineError, Overflow, TooLong
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, drive
 from ramet.shell.interp.state.frames import Killed
@@ -284,7 +284,7 @@ async def exit_trap(sh: ShellState) -> None:
         result = await sh.shell.run_text(sh, action, keep_line=True, where="exit trap: ")
     except Leave as leave:
         result = leave.result
-    except (Fatal, Unbound, Discard, ArithFailure) as error:
+    except (Fatal, Unbound, LineError, ArithFailure) as error:
         if isinstance(error, Overflow | TooLong):
             raise  # what hit a limit of ours is not forgotten
         sh.complain_once(error)  # it ends the trap: the shell ends as it was going to

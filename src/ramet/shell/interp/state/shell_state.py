@@ -17,7 +17,7 @@ from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
-from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, LineError, TooLong
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.fields import DEFAULT_IFS
 from ramet.shell.history.entries import History
@@ -489,7 +489,7 @@ class ShellState(ShellOutput):
             return text
         found = self.text_now(texts.text(word))
         if found is None:
-            raise Discard(f"{text}: a substitution in a subscript that is read at run time must not wait")
+            raise LineError(f"{text}: a substitution in a subscript that is read at run time must not wait")
         return found
 
     def text_now(self, compiled: texts.Text) -> str | None:
@@ -618,4 +618,4 @@ class ShellState(ShellOutput):
 
 Builtin = Callable[[ShellState, list[str]], Result]
 
-__all__ = ["Builtin", "Discard", "Fatal", "ShellState"]
+__all__ = ["Builtin", "Fatal", "LineError", "ShellState"]

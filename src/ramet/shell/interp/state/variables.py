@@ -16,7 +16,7 @@ from ramet.core.errors import LimitExceeded
 from ramet.core.limits import DEFAULT_LIMITS
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.c_locale import at_seam, whole
-from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip, Unforgiven
+from ramet.shell.expand.errors import ErrexitExempt, Fatal, LineError, PosixFatal, Readonly
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -298,11 +298,11 @@ class Variables:
             target, subscript = self.follow(name)
             if not old.target:
                 if not value:
-                    raise Discard("`': not a valid identifier")
+                    raise LineError("`': not a valid identifier")
                 self.bind(name, value)
                 return
             if not target:
-                failure = Discard("circular name reference")
+                failure = LineError("circular name reference")
                 failure.reported = True  # on the way here, as a warning
                 raise failure
             if subscript is not None:
@@ -374,9 +374,9 @@ class Variables:
         """Point a name reference at something."""
         base, _ = split_subscript(target)
         if target and not is_name(base):
-            raise Slip(("`", target, "': not a valid identifier"))
+            raise ErrexitExempt(("`", target, "': not a valid identifier"))
         if base == name and not self.scopes:
-            raise Discard(f"{name}: nameref variable self references not allowed")
+            raise LineError(f"{name}: nameref variable self references not allowed")
         if base == name:
             self.warn(f"warning: {name}: circular name reference")
         self.values[name] = NameRef(target)
@@ -404,7 +404,7 @@ class Variables:
         if self.is_assoc(name):
             key = self.key_of(subscript)
             if not key:
-                raise Discard((f"{name}[", subscript, "]: bad array subscript"))
+                raise LineError((f"{name}[", subscript, "]: bad array subscript"))
             self.set_item(name, key, value, append)
         else:
             self.set_item(name, self.arith(subscript), value, append)
@@ -416,7 +416,7 @@ class Variables:
             return
         name, deeper = self.follow(name)
         if deeper is not None:
-            raise Discard(f"`{name}[{deeper}]': not a valid identifier")
+            raise LineError(f"`{name}[{deeper}]': not a valid identifier")
         if name in self.attrs:
             self.assignable(name)
         old = self.values.get(name)
@@ -437,7 +437,7 @@ class Variables:
         if index < 0:
             index += old.top if type(old) is Indexed else self.get(name) is not None
             if index < 0:
-                raise Unforgiven(f"{name}[{key}]: bad array subscript")
+                raise PosixFatal(f"{name}[{key}]: bad array subscript")
         array = self.indexed(name)
         if append:
             value = self._appended(name, array.get(index) or "", value)
@@ -492,7 +492,7 @@ class Variables:
             if index < 0:
                 index += array.top
                 if index < 0:
-                    raise Discard(f"[{key}]: bad array subscript")
+                    raise LineError(f"[{key}]: bad array subscript")
             array.unset(index)
 
     # ------------------------------------------------------------------------------------------------- scopes
@@ -685,7 +685,7 @@ class Variables:
         if type(value) is Assoc:
             return self.own(name, value)
         if type(value) is Indexed:
-            raise Discard(f"{name}: cannot convert indexed to associative array")
+            raise LineError(f"{name}: cannot convert indexed to associative array")
         array = Assoc({} if not isinstance(value, str) else {"0": value}, self.token)
         self.values[name] = array
         return array
