@@ -6,10 +6,9 @@ import re
 
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, quote, typographic
-from ramet.commands.framework.file_modes import mode_of
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.stat import Kind, Stat
+from ramet.text.file_tests import FILE_PAIRS, NUMERIC, OF_LINKS, compare, holds
 
 
 class ConditionError(Exception):
@@ -30,7 +29,7 @@ async def test(proc: Proc, o: None, words: list[str]) -> int:
 
 
 _UNARY = frozenset("bcdefgGhkLNnOprsStuwxz")
-_BINARY = {"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"}
+_BINARY = frozenset((*NUMERIC, *FILE_PAIRS, "=", "==", "!=", "<", ">"))
 
 
 class _Test:
@@ -124,34 +123,8 @@ class _Test:
             return False
         if self.proc.descriptor(word) is not None:
             return letter in "erwp"
-        stat = await lookup(self.proc, self.proc.path(word), follow=letter not in "hL")
-        if stat is None:
-            return False
-        return self._check(letter, stat)
-
-    def _check(self, letter: str, stat: Stat) -> bool:
-        kinds = {
-            "b": None,
-            "c": Kind.DEVICE,
-            "d": Kind.DIR,
-            "f": Kind.FILE,
-            "h": Kind.LINK,
-            "L": Kind.LINK,
-            "p": Kind.FIFO,
-            "S": Kind.SOCKET,
-        }
-        if letter in kinds:
-            return stat.kind is kinds[letter]
-        mode = mode_of(stat)
-        if letter == "s":
-            return stat.kind is Kind.DIR or (stat.size or 0) > 0
-        if letter in "rwx":
-            return bool(mode & {"r": 0o444, "w": 0o222, "x": 0o111}[letter])
-        if letter in "ugk":
-            return bool(mode & {"u": 0o4000, "g": 0o2000, "k": 0o1000}[letter])
-        if letter == "N":
-            return (stat.mtime_ns or 0) > (stat.accessed_ns or 0)
-        return letter in "eOG"
+        stat = await lookup(self.proc, self.proc.path(word), follow=op not in OF_LINKS)
+        return stat is not None and holds(op, stat, self.proc.user.uid)
 
     async def binary(self, left: str, op: str, right: str) -> bool:
         if op in ("=", "=="):
@@ -160,10 +133,9 @@ class _Test:
             return left != right
         if op in ("<", ">"):
             return encode(left) < encode(right) if op == "<" else encode(left) > encode(right)
-        if op in ("-nt", "-ot", "-ef"):
+        if op in FILE_PAIRS:
             return await self._files(left, op, right)
-        a, b = self._integer(left), self._integer(right)
-        return {"-eq": a == b, "-ne": a != b, "-lt": a < b, "-le": a <= b, "-gt": a > b, "-ge": a >= b}[op]
+        return NUMERIC[op](self._integer(left), self._integer(right))
 
     def _integer(self, word: str) -> int:
         found = re.fullmatch(r"\s*([+-]?\d+)\s*", word)
@@ -172,18 +144,10 @@ class _Test:
         return int(found[1])
 
     async def _files(self, left: str, op: str, right: str) -> bool:
-        proc = self.proc
-        a, b = await lookup(proc, proc.path(left), follow=True), await lookup(proc, proc.path(right), follow=True)
-        if op == "-ef":
-            if a is None or b is None:
-                return False
-            x, y = await proc.fs.resolve(proc.path(left)), await proc.fs.resolve(proc.path(right))
-            return x == y or (a.inode is not None and a.inode == b.inode and proc.fs.mount_of(x) == proc.fs.mount_of(y))
-        if op == "-ot":
-            a, b = b, a
-        if a is None:
-            return False
-        return b is None or (a.mtime_ns or 0) > (b.mtime_ns or 0)
+        fs, first, second = self.proc.fs, self.proc.path(left), self.proc.path(right)
+        a = await lookup(self.proc, first, follow=True)
+        b = await lookup(self.proc, second, follow=True)
+        return await compare(fs, op, (first, a), (second, b))
 
 
 COMMANDS = [

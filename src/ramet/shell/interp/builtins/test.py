@@ -9,17 +9,10 @@ from typing import Any, Final
 from ramet.concurrency.recursion import HOP
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_number
 from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
-from ramet.shell.interp.run.conditions import (
-    FILE_PAIRS,
-    FILE_TESTS,
-    NUMERIC,
-    UNARY,
-    compare_files,
-    file_test,
-    plain_unary,
-)
+from ramet.shell.interp.run.conditions import FILE_TESTS, UNARY, compare_files, file_test, plain_unary
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
+from ramet.text.file_tests import FILE_PAIRS, NUMERIC
 
 BINARY: Final = frozenset((*NUMERIC, *FILE_PAIRS, "=", "==", "!=", "<", ">"))
 

@@ -14,7 +14,7 @@ from ramet.concurrency.recursion import in_new_task, level, room
 from ramet.concurrency.sizes import BATCH, LARGE, LONG_SCRIPT
 from ramet.core import paths
 from ramet.core.paths import decode, encode
-from ramet.core.stat import Kind, Stat, default_mode
+from ramet.core.stat import Kind, Stat
 from ramet.core.streams import FileStream, PipeReader, PipeWriter
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.arith.parser import ArithFailure
@@ -42,6 +42,7 @@ from ramet.shell.syntax.nodes import (
     DoubleQuoted,
 )
 from ramet.text.casing import lower
+from ramet.text.file_tests import NUMERIC, OF_LINKS, compare, holds
 from ramet.text.pattern.matcher import compile_pattern, is_costly
 
 if TYPE_CHECKING:
@@ -72,24 +73,6 @@ FILE_TESTS: Final = frozenset(
     ]
 )
 UNARY: Final = FILE_TESTS | {"-z", "-n", "-v", "-o", "-R", "-t"}
-NUMERIC: Final[dict[str, Callable[[int, int], bool]]] = {
-    "-eq": int.__eq__,
-    "-ne": int.__ne__,
-    "-lt": int.__lt__,
-    "-le": int.__le__,
-    "-gt": int.__gt__,
-    "-ge": int.__ge__,
-}
-FILE_PAIRS: Final = frozenset(("-nt", "-ot", "-ef"))
-_KINDS: Final = {
-    "-b": (Kind.DEVICE, False),
-    "-c": (Kind.DEVICE, True),
-    "-d": (Kind.DIR, True),
-    "-f": (Kind.FILE, True),
-    "-p": (Kind.FIFO, True),
-    "-S": (Kind.SOCKET, True),
-}
-_BITS: Final = {"-r": 0o444, "-w": 0o222, "-x": 0o111, "-u": 0o4000, "-g": 0o2000, "-k": 0o1000}
 
 
 class RegexError(Exception):
@@ -139,46 +122,18 @@ async def _device(sh: ShellState, word: str) -> Stat | None:
 
 
 async def file_test(sh: ShellState, op: str, word: str) -> bool:
-    if op in ("-h", "-L"):
-        stat = await stat_of(sh, word, follow=False)
-        return stat is not None and stat.kind is Kind.LINK
-    stat = await stat_of(sh, word)
+    stat = await stat_of(sh, word, follow=op not in OF_LINKS)
     if stat is None or (word.endswith("/") and not stat.is_dir):
         return False
-    if op in _KINDS:
-        kind, plain = _KINDS[op]
-        return plain and stat.kind is kind
-    if op == "-s":
-        return stat.kind is Kind.DIR or (stat.kind is not Kind.DEVICE and (stat.size is None or stat.size > 0))
-    if op in _BITS:
-        mode = stat.mode if stat.mode is not None else default_mode(stat.kind)
-        if op in ("-r", "-w") and sh.shell.user.uid == 0:
-            return True
-        return bool(mode & _BITS[op])
-    if op == "-N":
-        if stat.atime_ns is None:
-            return stat.is_file and stat.size != 0  # written, and not known to be read since
-        return (stat.mtime_ns or 0) > stat.atime_ns
-    return True
+    return holds(op, stat, sh.shell.user.uid)
 
 
 async def compare_files(sh: ShellState, op: str, left: str, right: str) -> bool:
     first, second = await stat_of(sh, left), await stat_of(sh, right)
-    if op == "-ef":
-        if first is None or second is None:
-            return False
-        a = await sh.shell.fs.resolve(sh.shell.fs.named(left, sh.cwd))
-        b = await sh.shell.fs.resolve(sh.shell.fs.named(right, sh.cwd))
-        return a == b or (
-            first.inode is not None
-            and first.inode == second.inode
-            and sh.shell.fs.mount_of(a) == sh.shell.fs.mount_of(b)
-        )
-    if op == "-ot":
-        first, second = second, first
-    if first is None:
+    if op == "-ef" and (first is None or second is None):
         return False
-    return second is None or (first.mtime_ns or 0) > (second.mtime_ns or 0)
+    fs = sh.shell.fs
+    return await compare(fs, op, (fs.named(left, sh.cwd), first), (fs.named(right, sh.cwd), second))
 
 
 def plain_unary(sh: ShellState, op: str, word: str) -> bool:
