@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from ramet.backends.remote.ssh import SSHResource as SSHResource
     from ramet.backends.services.github import GitHubConfig as GitHubConfig
     from ramet.backends.services.github import GitHubResource as GitHubResource
+    from ramet.backends.services.github_ci import GitHubCIConfig as GitHubCIConfig
+    from ramet.backends.services.github_ci import GitHubCIResource as GitHubCIResource
+    from ramet.backends.services.slack import SlackConfig as SlackConfig
+    from ramet.backends.services.slack import SlackResource as SlackResource
     from ramet.core.errors import LimitExceeded as LimitExceeded
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
@@ -69,6 +73,8 @@ _PLACES = {
     "FsspecResource": "ramet.backends.remote.fsspec",
     "GCSConfig": "ramet.backends.objects.gcs",
     "GCSResource": "ramet.backends.objects.gcs",
+    "GitHubCIConfig": "ramet.backends.services.github_ci",
+    "GitHubCIResource": "ramet.backends.services.github_ci",
     "GitHubConfig": "ramet.backends.services.github",
     "GitHubResource": "ramet.backends.services.github",
     "HTTPConfig": "ramet.backends.remote.http",
@@ -97,6 +103,8 @@ _PLACES = {
     "SSHResource": "ramet.backends.remote.ssh",
     "Settings": "ramet.workspace.workspace",
     "Stat": "ramet.core.stat",
+    "SlackConfig": "ramet.backends.services.slack",
+    "SlackResource": "ramet.backends.services.slack",
     "Store": "ramet.workspace.stored.store",
     "SyncWorkspace": "ramet.workspace.sync",
     "Tag": "ramet.store.refs.tags",
@@ -116,6 +124,8 @@ __all__ = [
     "FsspecResource",
     "GCSConfig",
     "GCSResource",
+    "GitHubCIConfig",
+    "GitHubCIResource",
     "GitHubConfig",
     "GitHubResource",
     "HTTPConfig",
@@ -143,6 +153,8 @@ __all__ = [
     "SSHConfig",
     "SSHResource",
     "Settings",
+    "SlackConfig",
+    "SlackResource",
     "Stat",
     "Store",
     "SyncWorkspace",

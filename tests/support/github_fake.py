@@ -123,6 +123,11 @@ class GitHubFake(Fake):
                 "/releases/assets/{id}",
                 lambda call, id: Reply(302, None, {"Location": f"{self.signed}/signed/asset"}),
             ),
+            (
+                "GET",
+                "/actions/workflows",
+                lambda call: self._counted(call, "workflows", [self.sample("workflow", id=3)]),
+            ),
             ("GET", "/actions/runs", lambda call: self._counted(call, "workflow_runs", self.runs)),
             (
                 "GET",

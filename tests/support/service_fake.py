@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from tests.support.descriptions import Checker, checked_ports
 
@@ -207,7 +207,7 @@ class Fake:
         size, page = int(call.query.get("per_page", 30)), int(call.query.get("page", 1))
         headers = {}
         if page * size < len(entries):
-            query = "&".join(f"{k}={v}" for k, v in {**call.query, "page": str(page + 1)}.items())
+            query = urlencode({**call.query, "page": str(page + 1)})
             headers["Link"] = f'<http://localhost:{self.port}{call.path}?{query}>; rel="next"'
         return Reply(200, entries[(page - 1) * size : page * size], headers)
 

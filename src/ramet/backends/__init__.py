@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from ramet.backends.remote.ssh import SSHResource as SSHResource
     from ramet.backends.services.github import GitHubConfig as GitHubConfig
     from ramet.backends.services.github import GitHubResource as GitHubResource
+    from ramet.backends.services.github_ci import GitHubCIConfig as GitHubCIConfig
+    from ramet.backends.services.github_ci import GitHubCIResource as GitHubCIResource
+    from ramet.backends.services.slack import SlackConfig as SlackConfig
+    from ramet.backends.services.slack import SlackResource as SlackResource
 
 _PLACES = {
     "AzureConfig": "ramet.backends.objects.azure",
@@ -43,6 +47,8 @@ _PLACES = {
     "FsspecResource": "ramet.backends.remote.fsspec",
     "GCSConfig": "ramet.backends.objects.gcs",
     "GCSResource": "ramet.backends.objects.gcs",
+    "GitHubCIConfig": "ramet.backends.services.github_ci",
+    "GitHubCIResource": "ramet.backends.services.github_ci",
     "GitHubConfig": "ramet.backends.services.github",
     "GitHubResource": "ramet.backends.services.github",
     "HTTPConfig": "ramet.backends.remote.http",
@@ -59,6 +65,8 @@ _PLACES = {
     "S3Resource": "ramet.backends.objects.s3",
     "SSHConfig": "ramet.backends.remote.ssh",
     "SSHResource": "ramet.backends.remote.ssh",
+    "SlackConfig": "ramet.backends.services.slack",
+    "SlackResource": "ramet.backends.services.slack",
 }
 
 __all__ = [
@@ -68,6 +76,8 @@ __all__ = [
     "FsspecResource",
     "GCSConfig",
     "GCSResource",
+    "GitHubCIConfig",
+    "GitHubCIResource",
     "GitHubConfig",
     "GitHubResource",
     "HTTPConfig",
@@ -84,6 +94,8 @@ __all__ = [
     "S3Resource",
     "SSHConfig",
     "SSHResource",
+    "SlackConfig",
+    "SlackResource",
 ]
 
 

@@ -61,10 +61,10 @@ class HTTPClient:
         *,
         private: bool = False,
         headers: Mapping[str, str] | None = None,
-        home: str = "",
+        home: str | Collection[str] = (),
         timeout: float = 30.0,
     ) -> None:
-        """`headers` go to the host `home` only; `private` allows loopback, link-local and private addresses.
+        """`headers` go to the hosts `home` only; `private` allows loopback, link-local and private addresses.
 
         A host `*.example.org` stands for every host below example.org.
         """
@@ -72,7 +72,8 @@ class HTTPClient:
         self._hosts = frozenset(name for name in names if not name.startswith("*."))
         self._below = tuple(name[1:] for name in names if name.startswith("*."))
         self._private = private
-        self.headers, self._home = dict(headers or {}), home.lower()
+        self.headers = dict(headers or {})
+        self._home = frozenset(host.lower() for host in ((home,) if isinstance(home, str) else home))
         self._timeout = timeout
         self._addresses: dict[str, tuple[str, float]] = {}
         self._pools: dict[tuple[asyncio.AbstractEventLoop, str], httpx2.AsyncClient] = {}
@@ -93,7 +94,7 @@ class HTTPClient:
     ) -> AsyncIterator[httpx2.Response]:
         """The answer with its body unread, redirects followed; an error unless its status is below 300 or in `also`.
 
-        `secret` are headers of this request for the host `home` only.
+        `secret` are headers of this request for the hosts `home` only.
         """
         import httpx2
 
@@ -136,7 +137,7 @@ class HTTPClient:
         if url.scheme not in ("http", "https") or not self._allows(host):
             raise fail(errno.EACCES, path, f"Permission denied: {host or url.scheme} is not among the allowed hosts")
         address = await self._address(host, url.port or (443 if url.scheme == "https" else 80), path)
-        own = {**self.headers, **secret} if host == self._home else {}
+        own = {**self.headers, **secret} if host in self._home else {}
         request = httpx2.Request(
             method,
             url.copy_with(host=address),

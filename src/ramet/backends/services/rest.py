@@ -131,9 +131,20 @@ class Rest:
 
     async def stream(self, address: str, *, path: Path, accept: str = "", missing: str = "") -> AsyncIterator[bytes]:
         """The content at an address, block by block; redirects to signed links get no token."""
+        async with closing(self._blocks(self.url(address), path, accept, missing)) as blocks:
+            async for block in blocks:
+                yield block
+
+    async def download(self, url: str, *, path: Path) -> AsyncIterator[bytes]:
+        """The content at a URL that the service gave, which may be on another of its hosts."""
+        async with closing(self._blocks(url, path, "*/*", "")) as blocks:
+            async for block in blocks:
+                yield block
+
+    async def _blocks(self, url: str, path: Path, accept: str, missing: str) -> AsyncIterator[bytes]:
         headers = {**self._headers, "Accept-Encoding": "identity", **({"Accept": accept} if accept else {})}
         async with self._client.ask(
-            "GET", self.url(address), path=path, headers=headers, secret=await self.auth.headers(), also=range(300, 600)
+            "GET", url, path=path, headers=headers, secret=await self.auth.headers(), also=range(300, 600)
         ) as response:
             if response.status_code >= 300:
                 body = await self._client.body(response, path, LARGEST_ANSWER)
@@ -172,6 +183,11 @@ class Rest:
                 raise
             words = f"{error.strerror}; the change may have been made: look before you send it again"
             raise fail(errno.EIO, path, words) from None
+
+    async def upload(self, url: str, content: bytes, *, path: Path) -> None:
+        """Send a content to a URL that the service gave for it; what becomes of it is decided by a later request."""
+        async with self._client.ask("POST", url, path=path, content=content, headers=self._headers):
+            return
 
     async def _exchange(
         self, method: str, url: str, path: Path, headers: Mapping[str, str], content: bytes | None, missing: str

@@ -514,9 +514,9 @@ def key_first(name: str) -> str | None:
     return found[1] if found is not None else None
 
 
-def key_last(pattern: str) -> Callable[[str], str | None]:
-    """Find the key at the end of a name: `general__C024`, or `C024`."""
-    compiled = re.compile(rf"(?:.*__)?({pattern})", re.DOTALL)
+def key_last(pattern: str, extension: str = "") -> Callable[[str], str | None]:
+    """Find the key at the end of a name: `general__C024`, or `C024`, with or without the extension."""
+    compiled = re.compile(rf"(?:.*__)?({pattern})(?:{re.escape(extension)})?", re.DOTALL)
 
     def find(name: str) -> str | None:
         found = compiled.fullmatch(name)

@@ -278,6 +278,8 @@ BACKENDS: Final[Mapping[str, Backend]] = {
     "mongo": Backend("the databases of a MongoDB server, to be read", _mongo_fields, _mongo, "mongo"),
     "mail": Backend("a mailbox by IMAP, to be read; letters leave by SMTP", _mail_fields, _mail),
     "github": _service("a repository on GitHub: code, issues, pull requests, releases", "github", "GitHub"),
+    "github_ci": _service("the workflow runs of a repository on GitHub", "github_ci", "GitHubCI", "github"),
+    "slack": _service("the channels of a Slack workspace, by day", "slack", "Slack"),
     "fsspec": Backend("any fsspec filesystem", lambda: _FSSPEC, _fsspec, "fsspec"),
     "backblaze": _s3_row("backblaze", "a bucket of Backblaze B2"),
     "digitalocean": _s3_row("digitalocean", "a Space of DigitalOcean"),

@@ -1,0 +1,520 @@
+"""`SlackResource`: the channels of a Slack workspace as files, by day.
+
+/channels/<name>__<id>/<yyyy-mm-dd>/{chat.md,chat.jsonl,threads/,files/}
+/groups/, /dms/                        the same for group and direct messages
+/users.jsonl, /users/<name>__<id>.json
+"""
+
+from __future__ import annotations
+
+import errno
+import html
+import json
+import re
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import partial
+from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
+
+from ramet.backends.remote.http_client import HTTPClient, wait_of
+from ramet.backends.services.auth import TokenAuth, TokenSource
+from ramet.backends.services.chat_days import ChatDays, day_of
+from ramet.backends.services.config import ServiceConfig
+from ramet.backends.services.pages import by_cursor, first_of
+from ramet.backends.services.rest import Answer, Params, Rest, patiently, rate_limited
+from ramet.backends.services.tree import (
+    Asked,
+    Collection,
+    Inbox,
+    Item,
+    Node,
+    Place,
+    Rendered,
+    Service,
+    fixed,
+    json_lines,
+    key_last,
+    pretty_json,
+    title_name,
+)
+from ramet.core.errors import fail, unavailable
+from ramet.core.paths import ROOT, Path, encode
+from ramet.core.resource import Letter
+from ramet.core.stat import Kind, Stat
+from ramet.core.streams import closing
+
+PAGE: Final = 999
+"""Entries of a page; Slack's limit is 1000, and a limit of less than that is what it recommends."""
+SHRUNK: Final = 15
+"""Messages of a page for apps that Slack limits to one request a minute."""
+NAMES_TTL: Final = 600.0
+"""Seconds for which names of users are trusted."""
+MOST_CHANNELS: Final = 64
+"""Channels whose messages are kept in temporary files at a time."""
+FAMILIES: Final = {"channels": "public_channel,private_channel", "groups": "mpim", "dms": "im"}
+MISSING: Final = frozenset((
+    "channel_not_found", "thread_not_found", "message_not_found", "user_not_found", "file_not_found", "users_not_found",
+))  # fmt: skip
+REFUSED: Final = frozenset((
+    "access_denied", "ekm_access_denied", "no_permission", "not_allowed_token_type", "org_login_required",
+    "restricted_action", "team_access_not_granted", "user_not_visible",
+))  # fmt: skip
+UNAUTHORIZED: Final = frozenset((
+    "account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked", "two_factor_setup_required",
+))  # fmt: skip
+PASSING: Final = frozenset(
+    ("fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org")
+)
+READING: Final = frozenset((
+    "get", "getPermalink", "getPresence", "history", "info", "list", "lookupByEmail", "members", "messages", "replies",
+    "teamInfo", "test",
+))  # fmt: skip
+"""Last words of methods that change nothing."""
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_CALL: Final = re.compile(r"[a-z]+(?:\.[A-Za-z]+)+(?:\s+\w+=\S*)*")
+_MARK: Final = re.compile(r"<([^<>]*)>")
+README: Final = """\
+# Slack
+
+    channels/<name>__<id>/<yyyy-mm-dd>/    days with messages, of the last {days} days (UTC)
+        chat.md        the messages with names: `09:14 ada: text (3 replies -> threads/...)`
+        chat.jsonl     the messages as Slack has them, one a line
+        threads/<hh-mm-ss>__<ts>.md
+        files/<name>__<id>.<ext>
+    groups/ dms/       the same for group and direct messages
+    users.jsonl users/<name>__<id>.json
+
+The id alone is enough (`channels/C024/2026-05-03/chat.md`), and days before the listed ones can be named.
+
+- Read on: `cat channels/ops__*/2026-05-0*/chat.md`, `grep -rh rollback channels/ops__* --include=chat.md`
+- Say something: `post channels/ops__C024 -m 'Rolled back.'`, with a file: `-a graph.png`
+- Answer in a thread: `post channels/ops__C024/2026-05-03/threads/09-14-02__* -m +1`
+- Search (needs a user token in search_token): `query -n 20 . 'deploy failed in:#ops after:2026-05-01'`
+- The API: `query . 'conversations.members channel=C024'`, `query -w . 'chat.delete channel=C024 ts=1.2'`
+"""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SlackConfig(ServiceConfig):
+    """A Slack workspace, as a bot or a user sees it."""
+
+    kind: ClassVar[str] = "slack"
+    secrets: ClassVar[tuple[str, ...]] = ("token", "search_token")
+
+    token: str | None = None
+    """A bot token (`xoxb-`) or user token (`xoxp-`)."""
+    token_env: str | None = None
+    """The environment variable that holds the token."""
+    search_token: str | None = None
+    """A user token with `search:read`, for `query`; Slack gives no search to bots."""
+    search_token_env: str | None = None
+    """The environment variable that holds it."""
+    base_url: str = "https://slack.com/api"
+    """The address of the API."""
+    days: int = 90
+    """Days that are listed in a channel."""
+    allow: tuple[str, ...] = ()
+    """Hosts that files may come from with the token, in addition to Slack's."""
+
+
+class SlackResource(Service):
+    """`SlackResource(SlackConfig(token="xoxb-..."))`. `token` is a function that returns the token."""
+
+    config: SlackConfig
+
+    def __init__(self, config: SlackConfig, *, token: TokenSource | None = None) -> None:
+        self._rest = self._client(config, token or (lambda: config.secret("token")))
+        self._search = self._client(config, lambda: config.secret("search_token"))
+        self._shrunk = False
+        self._chats: OrderedDict[str, ChatDays] = OrderedDict()
+        self._people: tuple[dict[str, Any], float] = ({}, 0.0)
+        channel = key_last("[A-Z][A-Z0-9]{2,}")
+        nodes: list[Node] = [
+            Rendered("/README.md", fixed(README.format(days=config.days))),
+            Asked("/users.jsonl", lambda place: json_lines(self._users(place.path))),
+            Collection("/users", self._user_items, self._user_item, _user_key),
+            Asked("/users/*", _as_json),
+        ]
+        for family, types in FAMILIES.items():
+            day = f"/{family}/*/*"
+            nodes += [
+                Collection(f"/{family}", partial(self._channels, types), partial(self._channel, family), channel),
+                Rendered(f"/{family}/*/channel.json", pretty_json),
+                Collection(f"/{family}/*", self._days, self._day, lambda name: name if _DAY.fullmatch(name) else None),
+                Asked(f"{day}/chat.jsonl", lambda place: json_lines(self._messages(place))),
+                Asked(f"{day}/chat.md", self._markdown),
+                Collection(f"{day}/threads", self._threads, partial(_among, self._threads), _thread_key),
+                Asked(f"{day}/threads/*", self._thread),
+                Collection(f"{day}/files", self._files, partial(_among, self._files), _file_key),
+                Asked(f"{day}/files/*", self._download),
+                Inbox(f"/{family}/*", self._say), Inbox(day, self._say), Inbox(f"{day}/threads/*", self._say),
+            ]  # fmt: skip
+        super().__init__(config, nodes)
+
+    def _client(self, config: SlackConfig, token: TokenSource) -> Rest:
+        host = urlsplit(config.base_url).hostname or ""
+        homes = (host, "files.slack.com", *config.allow)
+        client = HTTPClient(homes, private=config.private, home=homes, timeout=config.timeout)
+        return Rest(client, config.base_url, TokenAuth(token), judge=self._judge)
+
+    # ------------------------------------------------------------------------------------------------ asking
+
+    def _judge(self, answer: Answer) -> OSError | None:
+        """Slack tells its errors with status 200."""
+        if answer.status == 429:
+            return self._limited(answer)
+        if answer.status != 200 or not answer.headers.get("content-type", "").startswith("application/json"):
+            return None
+        said = answer.json()
+        if not isinstance(said, dict) or said.get("ok") is not False:
+            return None
+        word = str(said.get("error", "unknown_error"))
+        if word in ("ratelimited", "rate_limited"):
+            return self._limited(answer)
+        if word in MISSING:
+            return fail(errno.ENOENT, answer.path, f"No such file or directory: Slack says {word}")
+        if word == "missing_scope":
+            lacks = f"the token has the scopes [{said.get('provided', '')}] and needs [{said.get('needed', '')}]"
+            return fail(errno.EACCES, answer.path, f"Permission denied: {lacks}")
+        if word == "not_in_channel":
+            return fail(errno.EACCES, answer.path, "Permission denied: the bot is not in the channel; invite it")
+        if word in UNAUTHORIZED:
+            return fail(errno.EACCES, answer.path, f"Permission denied: Slack refuses the token: {word}")
+        if word in REFUSED:
+            return fail(errno.EACCES, answer.path, f"Permission denied: Slack says {word}")
+        if word == "is_archived":
+            return fail(errno.EROFS, answer.path, "Read-only file system: the channel is archived")
+        if word in ("msg_too_long", "file_uploads_disabled", "storage_limit_reached"):
+            return fail(errno.EFBIG, answer.path, f"File too large: Slack says {word}")
+        if word in PASSING:
+            return unavailable(answer.path, f"Slack says {word}")
+        return fail(errno.EINVAL, answer.path, f"Invalid argument: Slack says {word}")
+
+    def _limited(self, answer: Answer) -> OSError:
+        error = rate_limited(answer.path, "Slack", wait_of(answer.headers))
+        if self._shrunk:
+            error.strerror = f"{error.strerror}; it allows this app one request a minute, of {SHRUNK} messages"
+        return error
+
+    async def _ask(self, method: str, path: Path, **form: str | int | None) -> Any:
+        return (await self._rest.send("POST", f"/{method}", path=path, form=form, reads=True)).json()
+
+    def _paged(self, method: str, inside: str, path: Path, **form: str | int | None) -> AsyncIterator[Any]:
+        async def page(cursor: str | None) -> tuple[list[Any], str | None]:
+            said = await self._ask(method, path, **form, limit=PAGE, cursor=cursor)
+            following = (said.get("response_metadata") or {}).get("next_cursor") or None
+            if inside == "messages" and following and len(said[inside]) <= SHRUNK:
+                self._shrunk = True
+            return said[inside], following
+
+        return by_cursor(page, path)
+
+    # ------------------------------------------------------------------------------------------------- users
+
+    def _users(self, path: Path) -> AsyncIterator[Any]:
+        return self._paged("users.list", "members", path)
+
+    async def _names(self, path: Path) -> dict[str, Any]:
+        known, until = self._people
+        if until < time.monotonic():
+            known = {user["id"]: user async for user in self._users(path)}
+            self._people = known, time.monotonic() + NAMES_TTL
+        return known
+
+    async def _user_items(self, place: Place) -> AsyncIterator[Item]:
+        for user in (await self._names(place.path)).values():
+            yield self._as_user(user)
+
+    async def _user_item(self, place: Place, key: str) -> Item:
+        user = (await self._names(place.path)).get(key)
+        return self._as_user(user or (await self._ask("users.info", place.path, user=key))["user"])
+
+    def _as_user(self, user: Any) -> Item:
+        name = f"{title_name(_name_of(user))}__{user['id']}.json"
+        return Item(user["id"], name, user, Stat(Kind.FILE, None, None, None, self.config.ttl))
+
+    # ---------------------------------------------------------------------------------------------- channels
+
+    async def _channels(self, types: str, place: Place) -> AsyncIterator[Item]:
+        people = await self._names(place.path) if types == "im" else {}
+        found = self._paged("conversations.list", "channels", place.path, types=types, exclude_archived="true")
+        async with closing(found) as channels:
+            async for channel in channels:
+                yield self._as_channel(channel, people)
+
+    async def _channel(self, family: str, place: Place, key: str) -> Item:
+        channel = (await self._ask("conversations.info", place.path, channel=key))["channel"]
+        if family != ("dms" if channel.get("is_im") else "groups" if channel.get("is_mpim") else "channels"):
+            raise fail(errno.ENOENT, place.path)
+        return self._as_channel(channel, await self._names(place.path) if family == "dms" else {})
+
+    def _as_channel(self, channel: Any, people: Mapping[str, Any]) -> Item:
+        name = channel.get("name") or _name_of(people.get(channel.get("user", ""), {"id": channel.get("user", "dm")}))
+        stat = Stat(Kind.DIR, None, None, None, self.config.ttl)
+        return Item(channel["id"], f"{title_name(name)}__{channel['id']}", channel, stat)
+
+    def _chat(self, channel: str) -> ChatDays:
+        found = self._chats.get(channel)
+        if found is None:
+            found = self._chats[channel] = ChatDays(partial(self._history, channel), self.config.days)
+            if len(self._chats) > MOST_CHANNELS:
+                self._chats.popitem(last=False)
+        self._chats.move_to_end(channel)
+        return found
+
+    def _history(self, channel: str, oldest: float, latest: float) -> AsyncIterator[Any]:
+        return self._paged(
+            "conversations.history", "messages", ROOT, channel=channel, oldest=f"{oldest:.6f}", latest=f"{latest:.6f}",
+            inclusive="true",
+        )  # fmt: skip
+
+    # -------------------------------------------------------------------------------------------------- days
+
+    async def _days(self, place: Place) -> AsyncIterator[Item]:
+        chat = self._chat(place.items[0].key)
+        for day, last in await chat.days():
+            yield _as_day(day, last, chat)
+
+    async def _day(self, place: Place, key: str) -> Item:
+        try:
+            date.fromisoformat(key)
+        except ValueError:
+            raise fail(errno.ENOENT, place.path) from None
+        chat = self._chat(place.items[0].key)
+        last = await chat.last(key)
+        if last is None:
+            raise fail(errno.ENOENT, place.path)
+        return _as_day(key, last, chat)
+
+    def _messages(self, place: Place) -> AsyncIterator[Any]:
+        return self._chat(place.items[0].key).messages(place.items[1].key)
+
+    async def _markdown(self, place: Place) -> AsyncIterator[bytes]:
+        people = await self._names(place.path)
+        async with closing(self._messages(place)) as messages:
+            async for message in messages:
+                line = _line(message, people)
+                if message.get("reply_count"):
+                    line += f" ({message['reply_count']} replies -> threads/{_thread_name(message)})"
+                yield encode(line + "\n")
+
+    async def _threads(self, place: Place) -> AsyncIterator[Item]:
+        async with closing(self._messages(place)) as messages:
+            async for message in messages:
+                if message.get("reply_count") and message.get("thread_ts", message["ts"]) == message["ts"]:
+                    last = float(message.get("latest_reply") or message["ts"])
+                    stat = Stat(Kind.FILE, None, round(last * 1e9), None, place.items[1].stat.ttl)
+                    yield Item(message["ts"], _thread_name(message), message, stat)
+
+    async def _thread(self, place: Place) -> AsyncIterator[bytes]:
+        people = await self._names(place.path)
+        channel, ts = place.items[0].key, place.items[2].key
+        replies = self._paged("conversations.replies", "messages", place.path, channel=channel, ts=ts)
+        seen: set[str] = set()
+        async with closing(replies) as messages:
+            async for message in messages:
+                if message["ts"] not in seen:  # Slack repeats the first message on every page
+                    seen.add(message["ts"])
+                    yield encode(_line(message, people) + "\n")
+
+    async def _files(self, place: Place) -> AsyncIterator[Item]:
+        async with closing(self._messages(place)) as messages:
+            async for message in messages:
+                for file in message.get("files") or ():
+                    if file.get("url_private") and file.get("mode") != "external":
+                        stat = Stat(
+                            Kind.FILE, file.get("size"), round(float(message["ts"]) * 1e9), None, self.config.ttl
+                        )
+                        yield Item(file["id"], _file_name(file), file, stat)
+
+    def _download(self, place: Place) -> AsyncIterator[bytes]:
+        address = place.data.get("url_private_download") or place.data["url_private"]
+        return self._rest.download(address, path=place.path)
+
+    # ----------------------------------------------------------------------------------------------- posting
+
+    async def _say(self, place: Place, letter: Letter) -> str:
+        if letter.subject:
+            raise fail(errno.EINVAL, place.path, "a message has no title; put it into the text")
+        try:
+            text = letter.body.decode().rstrip("\n")
+        except UnicodeDecodeError:
+            raise fail(errno.EINVAL, place.path, "the message is not UTF-8") from None
+        channel = place.items[0].key
+        thread = place.items[2].key if len(place.items) > 2 else None
+        if letter.attachments:
+            return await self._upload(place, channel, thread, text, letter)
+        form: Params = {"channel": channel, "text": _escaped(text), "thread_ts": thread}
+        said = (await self._rest.send("POST", "/chat.postMessage", path=place.path, form=form)).json()
+        self._forget_chat(channel)
+        return f"{channel} {said['ts']}"
+
+    async def _upload(self, place: Place, channel: str, thread: str | None, text: str, letter: Letter) -> str:
+        """Files become visible with the last of three steps, which alone is not repeated."""
+        files = []
+        for name, content in letter.attachments:
+            form: Params = {"filename": name, "length": len(content)}
+            slot = (
+                await self._rest.send(
+                    "POST", "/files.getUploadURLExternal", path=place.path, form=form, repeatable=True
+                )
+            ).json()
+            await self._rest.upload(slot["upload_url"], content, path=place.path)
+            files.append({"id": slot["file_id"], "title": name})
+        done: Params = {
+            "files": json.dumps(files), "channel_id": channel, "thread_ts": thread,
+            "initial_comment": _escaped(text) or None,
+        }  # fmt: skip
+        await self._rest.send("POST", "/files.completeUploadExternal", path=place.path, form=done)
+        self._forget_chat(channel)
+        return f"{channel} {' '.join(file['id'] for file in files)}"
+
+    def _forget_chat(self, channel: str) -> None:
+        self._chats.pop(channel, None)
+
+    # ---------------------------------------------------------------------------------------------- querying
+
+    async def query(
+        self, path: Path, text: str, values: Sequence[str] = (), *, limit: int | None = None, write: bool = False
+    ) -> AsyncIterator[bytes]:
+        """A method with its arguments (`users.info user=U1`), or words for Slack's search of messages."""
+        if values:
+            raise fail(errno.EINVAL, path, "a query of Slack takes no values; quote it as one word")
+        if _CALL.fullmatch(text.strip()):
+            yield await self._call(path, text, write)
+            return
+        if self.config.search_token is None and self.config.search_token_env is None:
+            words = (
+                "Permission denied: Slack gives no search to bots; set search_token to a user token with search:read"
+            )
+            raise fail(errno.EACCES, path, words)
+        async with closing(json_lines(first_of(self._hits(text, path), limit))) as lines:
+            async for block in lines:
+                yield block
+
+    async def _call(self, path: Path, text: str, write: bool) -> bytes:
+        method, *words = text.split()
+        form = dict(word.split("=", 1) for word in words)
+        reads = method.rpartition(".")[2] in READING
+        if not reads:
+            if not write:
+                raise fail(errno.EROFS, path, f"{method} may change the service; that takes -w")
+            self._check_writable(path)
+        send = partial(self._rest.send, "POST", f"/{method}", path=path, form=form, reads=reads)
+        answer = await patiently(send)
+        if not reads:
+            self._chats.clear()
+        return encode(json.dumps(answer.json(), ensure_ascii=False) + "\n")
+
+    async def _hits(self, text: str, path: Path) -> AsyncIterator[Any]:
+        page, pages = 1, 1
+        while page <= pages:
+            form: Params = {"query": text, "count": 100, "page": page, "sort": "timestamp"}
+            send = partial(self._search.send, "POST", "/search.messages", path=path, form=form, reads=True)
+            found = (await patiently(send)).json()["messages"]
+            pages = int(found["paging"]["pages"])
+            for hit in found["matches"]:
+                channel = hit["channel"]
+                family = "dms" if channel.get("is_im") else "groups" if channel.get("is_mpim") else "channels"
+                place = f"{family}/{title_name(channel.get('name') or 'dm')}__{channel['id']}"
+                yield {"path": f"{place}/{day_of(float(hit['ts']))}/chat.md", **hit}
+            page += 1
+
+    def forget(self, path: Path = ROOT) -> None:
+        super().forget(path)
+        if path == ROOT:
+            self._chats.clear()
+            self._people = {}, 0.0
+
+    async def close(self) -> None:
+        await super().close()
+        await self._rest.close()
+        await self._search.close()
+
+
+# ------------------------------------------------------------------------------------------------------ rendering
+
+
+async def _as_json(place: Place) -> AsyncIterator[bytes]:
+    yield pretty_json(place)
+
+
+async def _among(items: Callable[[Place], AsyncIterator[Item]], place: Place, key: str) -> Item:
+    """An item of a collection that can only be listed."""
+    async with closing(items(place)) as found:
+        async for item in found:
+            if item.key == key:
+                return item
+    raise fail(errno.ENOENT, place.path)
+
+
+def _as_day(day: str, last: float, chat: ChatDays) -> Item:
+    return Item(day, day, None, Stat(Kind.DIR, None, round(last * 1e9), None, chat.trust(day)))
+
+
+def _user_key(name: str) -> str | None:
+    found = re.fullmatch(r"(?:.*__)?([UW][A-Z0-9]{2,})(?:\.json)?", name, re.DOTALL)
+    return found[1] if found is not None else None
+
+
+def _thread_key(name: str) -> str | None:
+    found = re.fullmatch(r"(?:.*__)?(\d+\.\d+)(?:\.md)?", name)
+    return found[1] if found is not None else None
+
+
+def _file_key(name: str) -> str | None:
+    found = re.fullmatch(r"(?:.*__)?(F[A-Z0-9]{2,})(?:\.[^.]*)?", name, re.DOTALL)
+    return found[1] if found is not None else None
+
+
+def _name_of(user: Mapping[str, Any]) -> str:
+    profile = user.get("profile") or {}
+    return str(profile.get("display_name") or user.get("name") or user.get("real_name") or user.get("id") or "unknown")
+
+
+def _file_name(file: Mapping[str, Any]) -> str:
+    stem, dot, extension = str(file.get("name") or file.get("title") or "file").rpartition(".")
+    if not dot or not stem:
+        stem, extension = stem or extension, ""
+    return f"{title_name(stem)}__{file['id']}" + (f".{title_name(extension)}" if extension else "")
+
+
+def _clock(ts: str, form: str = "%H:%M") -> str:
+    return datetime.fromtimestamp(float(ts), UTC).strftime(form)
+
+
+def _thread_name(message: Mapping[str, Any]) -> str:
+    return f"{_clock(message['ts'], '%H-%M-%S')}__{message['ts']}.md"
+
+
+def _line(message: Mapping[str, Any], people: Mapping[str, Any]) -> str:
+    """A message as text: time, name, words; further lines are indented."""
+    user = message.get("user")
+    name = _name_of(people.get(user, {"id": user})) if user else str(message.get("username") or "bot")
+    text = plain_text(str(message.get("text") or ""), people).replace("\n", "\n    ")
+    files = "".join(f" [files/{_file_name(file)}]" for file in message.get("files") or ())
+    return f"{_clock(str(message['ts']))} {name}: {text}{files}"
+
+
+def plain_text(text: str, people: Mapping[str, Any]) -> str:
+    """Slack's escaped text with names in place of ids."""
+
+    def resolve(found: re.Match[str]) -> str:
+        inner, _, label = found[1].partition("|")
+        if inner.startswith("@"):
+            return f"@{label or _name_of(people.get(inner[1:], {'id': inner[1:]}))}"
+        if inner.startswith("#"):
+            return f"#{label or inner[1:]}"
+        if inner.startswith("!"):
+            return f"@{label.lstrip('@') or inner[1:]}"
+        return f"{label} ({inner})" if label and label != inner else inner
+
+    return html.unescape(_MARK.sub(resolve, text))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
