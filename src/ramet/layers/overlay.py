@@ -13,14 +13,14 @@ import errno
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ramet.backends.local.ram import RAMResource
 from ramet.backends.local.ram_nodes import Node
 from ramet.core import ops
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
-from ramet.core.resource import Cap, Data, Handle, HardLinks, How, Openable, Remembering, Resource, extension
+from ramet.core.resource import Batching, Cap, Data, Edit, Handle, HardLinks, How, Layer, Openable, Resource, extension
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 
@@ -30,7 +30,7 @@ ABSENT = "absent"
 
 class Change(NamedTuple):
     path: Path
-    what: Literal["added", "modified", "removed"]
+    what: Literal["added", "modified", "removed", "posted"]
     kind: Kind
 
 
@@ -60,8 +60,9 @@ class Overlay:
         | Cap.ATIMES | Cap.TRUNCATE | Cap.DIRS | Cap.LOCAL | Cap.HARDLINKS
     )  # fmt: skip
 
-    def __init__(self, inner: Resource) -> None:
-        self.inner = inner
+    def __init__(self, inner: Resource, batching: Batching | None = None) -> None:
+        """`batching` is the power of `inner` to make several changes one, if it has it."""
+        self.inner, self._batching = inner, batching
         self._upper = RAMResource()
         self._gone: set[Path] = set()
         self._base: dict[Path, str | None] = {}
@@ -315,10 +316,13 @@ class Overlay:
 
     def fork(self) -> Overlay:
         """Return an independent overlay with the same changes over the same lower resource."""
-        twin = Overlay(self.inner)
+        twin = Overlay(self.inner, self._batching)
+        self._fork_into(twin)
+        return twin
+
+    def _fork_into(self, twin: Overlay) -> None:
         twin._upper, twin._gone, twin._base = self._upper.fork(), set(self._gone), dict(self._base)
         twin._linked = dict(self._linked)
-        return twin
 
     # ------------------------------------------------------------------------------ what changed, and its end
 
@@ -346,12 +350,10 @@ class Overlay:
     async def conflicts(self) -> list[Conflict]:
         """Return paths whose lower version has changed since they were first touched here."""
         found: list[Conflict] = []
-        memory = extension(self.inner, Remembering)  # type: ignore[type-abstract]
         for path, expected in sorted(self._base.items()):
             if self._above(path) is None and path not in self._gone:
                 continue
-            if memory is not None:  # what was seen a moment ago says nothing about now
-                memory.forget(path)
+            _forget(self.inner, path)  # what was seen a moment ago says nothing about now
             below = await _stat_or_none(self.inner, path)
             state = ABSENT if below is None else _state(below)
             if state != expected and not (
@@ -373,7 +375,13 @@ class Overlay:
         late: list[Conflict] = []
         applied: list[Change] = []
         names: dict[int, Path] = {}
+        together = [change for change in changes if self._is_batched(change)]
+        if together and not await self._apply_together(together):
+            return CommitReport(conflicts=tuple(Conflict(one.path, self._base.get(one.path), None) for one in together))
+        applied += together
         for change in changes:
+            if self._is_batched(change):
+                continue
             try:
                 await self._apply(change, names)
                 applied.append(change)
@@ -385,6 +393,40 @@ class Overlay:
             return CommitReport(tuple(applied), tuple(late))
         self.abort()
         return CommitReport(tuple(applied))
+
+    def _is_batched(self, change: Change) -> bool:
+        if self._batching is None or Cap.WRITE not in self.inner.caps or not self._batching.batches(change.path):
+            return False
+        return change.kind in (Kind.FILE, Kind.DIR)
+
+    async def _apply_together(self, changes: list[Change]) -> bool:
+        """Make one change of these; False if one of the files has changed below, and nothing was done."""
+        assert self._batching is not None
+        edits = [
+            Edit(
+                change.path,
+                None if change.what == "removed" else await ops.read_bytes(self._upper, change.path),
+                None if change.what == "added" else _version_of(self._base.get(change.path)),
+            )
+            for change in changes
+            if change.kind is Kind.FILE
+        ]
+        try:
+            if edits:
+                await self._batching.apply(edits)
+            for change in changes:
+                # A directory comes and goes with its files; only one that stays empty must be made.
+                empty = change.kind is Kind.DIR and not any(edit.path.under(change.path) for edit in edits)
+                if empty and change.what == "added":
+                    await self.inner.mkdir(change.path)
+        except OSError as error:
+            if error.errno != errno.ESTALE:
+                raise
+            return False
+        finally:
+            for change in changes:
+                _forget(self.inner, change.path)
+        return True
 
     async def _apply(self, change: Change, names: dict[int, Path]) -> None:
         """One change to the lower resource; `names` holds the first name of each file that has several."""
@@ -430,6 +472,15 @@ class Overlay:
         self._gone.clear()
         self._base.clear()
         self._linked.clear()
+
+
+def _forget(resource: Resource | None, path: Path) -> None:
+    """Drop what any layer and the backend remember of a path."""
+    while resource is not None:
+        forget: Any = getattr(resource, "forget", None)
+        if forget is not None:
+            forget(path) if isinstance(resource, Layer) else forget()
+        resource = getattr(resource, "inner", None)
 
 
 def _state(stat: Stat) -> str:

@@ -19,11 +19,12 @@ from ramet.core.errors import RametError, wrong_type
 from ramet.core.limits import DEFAULT_LIMITS, Limits
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.proc import User
-from ramet.core.resource import Data, How, Resource
+from ramet.core.resource import Batching, Data, How, Posting, Resource
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import BytesReader, IteratorReader, Reader
 from ramet.layers.cache import Cache
 from ramet.layers.memory_cache import MemoryCache
+from ramet.layers.outbox import Outbox
 from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
 from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
@@ -32,6 +33,7 @@ from ramet.shell.interp.main.shell import Shell
 from ramet.shell.interp.process.jobs import Pids
 from ramet.shell.interp.state.special_variables import PATH
 from ramet.vfs.dev import DevResource
+from ramet.vfs.mounts import power_of
 from ramet.vfs.vfs import VFS
 from ramet.workspace.bin_dir import ProgramsResource
 from ramet.workspace.call import Call, check_arguments, estimate_call, run_call
@@ -575,13 +577,19 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 # -------------------------------------------------------------------------------------------------- branches
 
 
+def _overlay(resource: Resource) -> Overlay:
+    """The overlay of a branch over a mount, with the powers of a service that it must hold back."""
+    posting, batching = power_of(resource, Posting), power_of(resource, Batching)  # type: ignore[type-abstract]
+    return Overlay(resource, batching) if posting is None else Outbox(resource, posting, batching)
+
+
 class Branch(Workspace):
     """A workspace over the mounts of its parent, which sees no changes before `commit()`."""
 
     def __init__(self, parent: Workspace) -> None:
         self.parent = parent
         self._overlays = {
-            mount.prefix: Overlay(parent.fs.mounts[mount.prefix]) for mount in parent.mounts(scratch=True)
+            mount.prefix: _overlay(parent.fs.mounts[mount.prefix]) for mount in parent.mounts(scratch=True)
         }
         mounts: dict[str, MountForm] = {
             str(mount.prefix): Mount(mount.prefix, self._overlays[mount.prefix], mount.mode, scratch=mount.scratch)
@@ -650,7 +658,11 @@ class Branch(Workspace):
             history.add(replace(record, number=history.next_number, parent=parent))
         mine, theirs = self.recorder.ledger, recorder.ledger
         if mine is not None and theirs is not None:
-            files = [(str(one.path), one.what != "removed") for one in applied if one.kind is Kind.FILE]
+            files = [
+                (str(one.path), one.what != "removed")
+                for one in applied
+                if one.kind is Kind.FILE and one.what != "posted"
+            ]
             theirs.absorb(mine, files, numbers)
             mine.take()
         self._began, self._first = self.settings.clock(), self.history.next_number

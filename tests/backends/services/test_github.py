@@ -332,6 +332,67 @@ def test_query_changes_only_what_is_writable(hub: GitHubFake) -> None:
     assert shell(hub, script, writable=True)[0][0] == "Two\n"
 
 
+# -------------------------------------------------------------------------------------------------------- branches
+
+
+def test_a_branch_is_one_commit_and_its_messages_wait_for_it(hub: GitHubFake) -> None:
+    hub.add("One")
+
+    async def act() -> None:
+        ws = Workspace({"/gh": mounted(hub, writable=True)})
+        branch = ws.branch()
+        try:
+            script = (
+                "cd /gh/code; echo a > a.txt; mkdir -p x/y; echo b > x/y/b.txt; rm README.md;"
+                "sed -i s/hi/ho/ src/main.py;"
+                "sed -i 's/^state: open/state: closed/' /gh/issues/1/issue.md; post /gh/issues/1 -m done"
+            )
+            result = await branch.execute(script)
+            assert (result.stdout, result.stderr) == (b"posted when the branch is committed (1 waiting)\n", b"")
+            assert hub.count("P") + hub.count("DELETE") == 0
+            assert [(str(one.path), one.what) for one in await branch.diff() if one.kind is Kind.FILE] == [
+                ("/gh/code/README.md", "removed"), ("/gh/code/a.txt", "added"), ("/gh/code/src/main.py", "modified"),
+                ("/gh/code/x/y/b.txt", "added"), ("/gh/issues/1", "posted"), ("/gh/issues/1/issue.md", "modified"),
+            ]  # fmt: skip
+            before = len(hub.commits)
+            assert (await branch.commit()).ok
+            assert len(hub.commits) == before + 1 and hub.issues[1]["state"] == "closed"
+            assert hub.files() == {
+                "a.txt": b"a\n", "x/y/b.txt": b"b\n", "src/main.py": b"print('ho')  # TODO\n",
+                "src/data.bin": b"\0\xff\x01",
+            }  # fmt: skip
+            assert [one["body"] for one in hub.comments[1]] == ["done"]
+            assert (await ws.execute("cat /gh/code/a.txt")).stdout == b"a\n"
+        finally:
+            await branch.close()
+            await ws.close()
+
+    asyncio.run(act())
+
+
+def test_a_branch_over_what_has_changed_is_a_conflict_and_sends_nothing(hub: GitHubFake) -> None:
+    hub.add("One")
+
+    async def act() -> None:
+        ws = Workspace({"/gh": mounted(hub, writable=True)})
+        branch, given_up = ws.branch(), ws.branch()
+        try:
+            await branch.execute("echo mine > /gh/code/README.md; post /gh/issues/1 -m done; echo x > /gh/code/x")
+            hub.put({"README.md": b"theirs\n"})
+            report = await branch.commit()
+            assert [str(one.path) for one in report.conflicts] == ["/gh/code/README.md"]
+            await given_up.execute("echo x > /gh/code/x; post /gh/issues/1 -m no")
+            await given_up.abort()
+            assert (await given_up.commit()).applied == ()
+            assert hub.count("P") == 0 and hub.files()["README.md"] == b"theirs\n"
+        finally:
+            await given_up.close()
+            await branch.close()
+            await ws.close()
+
+    asyncio.run(act())
+
+
 # --------------------------------------------------------------------------------------------------------- failing
 
 

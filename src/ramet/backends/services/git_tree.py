@@ -401,6 +401,8 @@ class GitTree:
 
     async def apply(self, edits: Sequence[Edit]) -> None:
         """Make one commit of all edits; ESTALE if one of them replaces another version than it names."""
+        for edit in edits:
+            await bounded(edit.content or b"", edit.path)
         self.forget()
         commit = await self._now(edits[0].path)
         tree: list[dict[str, Any]] = []
