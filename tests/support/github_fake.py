@@ -247,6 +247,8 @@ class GitHubFake(Fake):
             parts = path.split("/")
             for depth in range(1, len(parts) if whole else min(2, len(parts))):
                 above = "/".join(parts[:depth])
+                if above in entries:
+                    continue
                 below = self._stored({p[len(above) + 1 :]: f for p, f in files.items() if p.startswith(above + "/")})
                 entries[above] = {"path": above, "mode": "040000", "type": "tree", "sha": below, "url": "https://x.org"}
             if whole or len(parts) == 1:
