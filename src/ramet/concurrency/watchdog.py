@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from ramet.concurrency.fork import renew_after_fork
 
 LOG: Final = logging.getLogger("ramet.watchdog")
+LOG.addHandler(logging.NullHandler())  # a program that set up no log keeps its standard error clean
 PATIENCE: Final = 1.0
 """Seconds without a sign of the loop that are reported."""
 _PACE: Final = 0.1
