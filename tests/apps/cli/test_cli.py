@@ -648,7 +648,10 @@ def test_a_store_before_the_verb_counts_more_than_the_variable_and_less_than_the
         ("ramet help lo", ["log"]),
         ("ramet keys r", ["rotate"]),
         ("ramet keys rotate --t", ["--to"]),
-        ("ramet log alpha --graph --", ["--store", "--json", "--help"]),
+        (
+            "ramet log alpha --graph --",
+            ["--store", "--last", "--since", "--agent", "--oneline", "--json", "--help"],
+        ),
         ("ramet push a --path x --pa", ["--path"]),
         ("ramet ui --no", ["--no-browser"]),
         ("ramet --inst", ["--install-completion"]),
