@@ -86,6 +86,18 @@ def test_size_thresholds_are_in_one_place() -> None:
     assert found == []
 
 
+def test_no_group_is_repeated_possessively() -> None:
+    """Python before 3.11.5 matches `(...)*+` wrongly when a repetition fails halfway; `(?>(...)*)` is right."""
+    literal = re.compile(r"""\b(?:r|rb|br)".*[^\\]\)(?:[*+?]|\{\d*,?\d*\})\+""")
+    found = [
+        f"{path.relative_to(SRC)}:{number}"
+        for path in MODULES
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if literal.search(line)
+    ]
+    assert found == []
+
+
 def test_words_that_readers_stumble_over_are_gone() -> None:
     found = []
     for path in MODULES:

@@ -11,7 +11,7 @@ from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD
 
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,65535}+(?:\[|\+?=)", re.ASCII).match
 _CUT_ASSIGNMENT = re.compile(
-    r"[A-Za-z_](?:[A-Za-z0-9_]{1,4096}+|\\\n){0,200}+(?:\[|\+?(?:\\\n){0,200}+=)", re.ASCII
+    r"[A-Za-z_](?>(?:[A-Za-z0-9_]{1,4096}+|\\\n){0,200})(?:\[|\+?(?>(?:\\\n){0,200})=)", re.ASCII
 ).match
 _assignments: dict[str, Assignment] = {}
 _ASSIGNMENTS_KEPT = 4096

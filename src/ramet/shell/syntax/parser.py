@@ -18,7 +18,7 @@ from ramet.shell.syntax.redirects import CLOSERS, REDIRECTIONS, continues
 from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD, Options
 from ramet.shell.syntax.simple import NAMES, RESERVED
 
-_BLANK = re.compile(r"(?:[ \t]*+(?:\#[^\n]*+)?\n){1,1000}+").match
+_BLANK = re.compile(r"(?>(?:[ \t]*+(?:\#[^\n]*+)?\n){1,1000})").match
 _LINKS = frozenset(["&&", "||"])
 _CLOSING_OPERATORS = frozenset([")", ";;", ";&", ";;&"])
 

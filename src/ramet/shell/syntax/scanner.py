@@ -21,10 +21,10 @@ text alone (``raw``), COMPLEX one that must be read."""
 
 _BRACED = r"\$\{(?!![#?])[^{}'\"`$\\\n()<>]{0,200}+\}"
 SIMPLE = (
-    r"(?:[^ \t\n\"'`$\\|&;()<>]{1,4096}+"
+    r"(?>(?:[^ \t\n\"'`$\\|&;()<>]{1,4096}+"
     r"|'[^'\n]{0,4096}+'"
-    r"|\"(?:[^\"\\$`\n]{1,4096}+|\\[^\n]|\$[A-Za-z_0-9@*#?!-]|" + _BRACED + r"){0,200}+\""
-    r"|\$[A-Za-z_0-9@*#?!$-]|" + _BRACED + r"|\\[^\n]){1,200}+"
+    r"|\"(?>(?:[^\"\\$`\n]{1,4096}+|\\[^\n]|\$[A-Za-z_0-9@*#?!-]|" + _BRACED + r"){0,200})\""
+    r"|\$[A-Za-z_0-9@*#?!$-]|" + _BRACED + r"|\\[^\n]){1,200})"
 )
 """A word whose extent and meaning (`${!?}` has two) are known from its text alone, up to some length: the interpreter
 lock is held during a match."""
@@ -37,7 +37,7 @@ ALONE = r"(?![^ \t\n|&;)])"
 """After a word: it is one in any view."""
 COMMENT = r"\#[^\n]*+"
 TOKEN = re.compile(
-    r"[ \t]*+(?:\\\n[ \t]*+)*+(?:" + COMMENT + r")?"
+    r"[ \t]*+(?>(?:\\\n[ \t]*+)*)(?:" + COMMENT + r")?"
     r"(?:((?!\#)[^ \t\n\"'`$\\|&;()<>]{1,4096}+)" + ALONE + r"|(\n)"
     r"|((?=[|&;()<>])(?:" + "|".join(map(re.escape, _OPERATORS)) + r"|[<>](?!\()))"
     r"|((?!\#)" + SIMPLE + r")(?![^ \t\n|&;()<>]|[<>]\())?",
@@ -45,8 +45,8 @@ TOKEN = re.compile(
 ).match
 """A plain word, a newline, an operator, any word whose extent is known."""
 _CUT_WORD = re.compile(
-    r"(?:[A-Za-z0-9_-][A-Za-z0-9_]{0,4096}+(?:\\\n[A-Za-z0-9_]{0,4096}+){1,200}+"
-    r"|[][{}!=~]{1,2}+(?:\\\n[][{}!=~]{0,2}+){1,200}+)(?=[ \t\n|&;()]|\Z)",
+    r"(?:[A-Za-z0-9_-][A-Za-z0-9_]{0,4096}+(?>(?:\\\n[A-Za-z0-9_]{0,4096}+){1,200})"
+    r"|[][{}!=~]{1,2}+(?>(?:\\\n[][{}!=~]{0,2}+){1,200}))(?=[ \t\n|&;()]|\Z)",
     re.ASCII,
 ).match
 _EXTGLOB = frozenset("?*+@!")

@@ -93,7 +93,7 @@ _TOKEN = re.compile(
     re.ASCII,
 ).match
 _END, _NUMBER, _NAME, _HOLE, _OPERATOR = range(5)
-_BRACKET = re.compile(r"[\[\]]|\\.|'[^']*+'?|\"(?:[^\"\\]|\\.)*+\"?", re.DOTALL).finditer
+_BRACKET = re.compile(r"[\[\]]|\\.|'[^']*+'?|\"(?>(?:[^\"\\]|\\.)*)\"?", re.DOTALL).finditer
 _BLANK = re.compile(r"[ \t\n\r]*").match
 _LEVELS = {
     op: level

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 _SPEC: Final = re.compile(
-    rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(((?:[^()]++|\([^()]*+\))*+)\)(?=T))?(.)",
+    rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(((?>(?:[^()]++|\([^()]*+\))*))\)(?=T))?(.)",
     re.DOTALL,
 )
-_OTHER_TIME: Final = re.compile(rb"\((?:[^()]++|\([^()]*+\))*+\)?(.?)", re.DOTALL)
+_OTHER_TIME: Final = re.compile(rb"\((?>(?:[^()]++|\([^()]*+\))*)\)?(.?)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[ \t\n]*([-+]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
 _FLOAT: Final = re.compile(
     r"[ \t\n]*[-+]?(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][-+]?[0-9]+)?"
