@@ -113,7 +113,7 @@ def test_in_and_out(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-d
         assert ramet("import", name, str(tmp_path / "out.tar")) == f"{name}-1\n"
         assert ramet("show", f"{name}:/d/f") == "1\n"
     assert ramet("import", "demo", str(tmp_path / "out.tar"), "-m", "again") == "demo-2\n"
-    assert "1 pack," in ramet("verify") and json.loads(ramet("verify", "--json"))["damages"] == []
+    assert "5 packs," in ramet("verify") and json.loads(ramet("verify", "--json"))["damages"] == []
     assert "2 commits" in ramet("export", "demo", str(tmp_path / "repo"), "--git")
     ramet("export", "demo", str(tmp_path / "stream"), "--git-stream")
     assert (tmp_path / "stream").read_bytes().endswith(b"done\n")
@@ -260,7 +260,7 @@ def test_help_fits_a_narrow_terminal() -> None:
 def test_doctor(tmp_path: Path) -> None:
     done = command("doctor", "--json", home=tmp_path)
     rows = {row["check"]: row["state"] for row in json.loads(done.stdout)}
-    assert {"bubblewrap", "FUSE", "CRIU", "git"} <= rows.keys()
+    assert {"native bubblewrap", "FUSE", "CRIU", "git"} <= rows.keys()
     assert done.returncode == 0 and rows["python"] == rows["shell"] == rows[f"store {tmp_path}"] == "ok"
 
 
