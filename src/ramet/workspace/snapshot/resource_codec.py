@@ -1,7 +1,7 @@
 """Save and load resources: a fixed table of types, so that a snapshot cannot name code.
 
-RAM and disk mounts include their content. Any other resource is saved as a redacted description and, unless it says
-otherwise, must be passed again on load.
+RAM and disk mounts include their content. Any other resource is saved as a redacted description (`redaction`) and,
+unless it says otherwise, must be passed again on load.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ramet.core.stat import Attrs, Kind
 from ramet.layers.overlay import Overlay
 from ramet.native.tree import TreeResource
 from ramet.workspace.snapshot.archive import Blob
+from ramet.workspace.snapshot.redaction import redact_resource
 
 Plain = dict[str, Any]
 Missing = Callable[[str], None]
@@ -30,8 +31,7 @@ def save_resource(resource: Resource, missing: Missing) -> Plain:
     """Save a resource: its type, whether loading needs an override, and content or redacted config."""
     bare = _innermost(resource)
     if isinstance(bare, Described):
-        kind, config, redacted, needs_override = bare.describe()
-        state = {"type": kind, "needs_override": needs_override, "redacted_fields": list(redacted), "config": config}
+        state = redact_resource(bare)
         if isinstance(bare, Dumpable):
             state["data"] = [[key.hex(), Blob.of(value)] for key, value in bare.dump()]
         return state
@@ -41,7 +41,7 @@ def save_resource(resource: Resource, missing: Missing) -> Plain:
         return _save_ram(bare.as_memory())
     if isinstance(bare, DiskResource):
         return _save_disk(bare, missing)
-    return {"type": "custom", "needs_override": True, "redacted_fields": [], "config": {"class": type(bare).__name__}}
+    return redact_resource(bare)
 
 
 def _innermost(resource: Resource) -> Resource:

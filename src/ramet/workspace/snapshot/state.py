@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from ramet.backends.local.disk import DiskResource
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
-from ramet.core.resource import REDACTED, Quick, Resource
+from ramet.core.resource import Quick, Resource
 from ramet.layers.memory_cache import Entry
 from ramet.workspace.descriptors import check_descriptors, dump_descriptors
 from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.mounts import Mount, as_mode, in_order
 from ramet.workspace.snapshot.archive import VERSION, Blob, SnapshotReader
+from ramet.workspace.snapshot.redaction import redact_secrets, redacted_variables
 from ramet.workspace.snapshot.resource_codec import LOADERS, fill_disk, restore_data, save_resource
 
 if TYPE_CHECKING:
@@ -85,27 +86,9 @@ def _session_state(ws: Workspace, session_id: str) -> dict[str, Any]:
         "cwd": str(session.cwd),
         "env": ws.secrets.scrub_env(session.env),
         "last_exit_code": session.last_exit_code,
-        "shell": _scrub(ws, dump(session.state)),
-        "descriptors": _scrub(ws, [*session.reopen, *dump_descriptors(session.state)[0]]),
+        "shell": redact_secrets(ws.secrets, dump(session.state)),
+        "descriptors": redact_secrets(ws.secrets, [*session.reopen, *dump_descriptors(session.state)[0]]),
     }
-
-
-def _scrub(ws: Workspace, value: Any) -> Any:
-    """Redact secrets in plain data."""
-    return _without_secrets(ws, value) if ws.secrets else value
-
-
-def _without_secrets(ws: Workspace, value: Any) -> Any:
-    if isinstance(value, str):
-        return ws.secrets.scrub_text(value)
-    if isinstance(value, dict):
-        return {
-            key: REDACTED if key in ws.secrets and isinstance(item, str) else _without_secrets(ws, item)
-            for key, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_without_secrets(ws, item) for item in value]
-    return value
 
 
 def _cache_state(ws: Workspace) -> list[dict[str, Any]]:
@@ -216,11 +199,8 @@ def apply_state_dict(ws: Workspace, opened: SnapshotReader, report: RestoreRepor
         session.reopen = check_descriptors(plain.get("descriptors", []))
         for name, value in ws.secrets.env().items():
             session.state.variables.set(name, value)
-        redacted = [
-            name for name, value in _object(plain, "env").items() if value == REDACTED and name not in ws.secrets
-        ]
-        if redacted:
-            report.add(f"session {session_id}: secret variables were not saved: {', '.join(sorted(redacted))}")
+        if redacted := redacted_variables(_object(plain, "env"), ws.secrets):
+            report.add(f"session {session_id}: secret variables were not saved: {', '.join(redacted)}")
     for plain in _list(_object(manifest, "cache"), "entries"):
         ws.cached_files.put(parse(_path(plain)), _entry(plain, opened))
     records = _list(_object(manifest, "history"), "records")
