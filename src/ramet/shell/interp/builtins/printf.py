@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 _SPEC: Final = re.compile(
-    rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(((?>(?:[^()]++|\([^()]*+\))*))\)(?=T))?(.)",
+    rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?"
+    rb"(?:\(((?>(?:[^()]++|\([^()]*+\))*))\)(?=T))?(.)",
     re.DOTALL,
 )
 _OTHER_TIME: Final = re.compile(rb"\((?>(?:[^()]++|\([^()]*+\))*)\)?(.?)", re.DOTALL)
