@@ -69,6 +69,38 @@ def test_a_revert_keeps_the_evidence_and_the_writers() -> None:
     assert writers(store, "/a") == [("1", "good")]
 
 
+@pytest.mark.parametrize(
+    ("scripts", "expected"),
+    [
+        ([("good", "seq 3 > /f"), ("evil", "rm /f")], [("1", "good"), ("2", "good"), ("3", "good")]),
+        (
+            [("good", "seq 9 > /f"), ("evil", "sed -i 9d /f"), ("ada", "sed -i 1s/1/one/ /f")],
+            [("one", "ada"), *((str(number), "good") for number in range(2, 10))],
+        ),
+        # The agent wrote a line again that it had removed: its own copy is not what came back.
+        ([("good", "echo x > /f"), ("evil", "rm /f"), ("evil", "echo x > /f"), ("evil", "rm /f")], [("x", "good")]),
+        # A line that others removed and wrote again is theirs.
+        (
+            [
+                ("good", "echo x > /f"), ("evil", "echo > /g"), ("good", "rm /f"), ("ada", "echo x > /f"),
+                ("evil", "rm /f"),
+            ],
+            [("x", "ada")],
+        ),
+    ],
+)  # fmt: skip
+def test_blame_looks_through_an_undo(scripts: list[tuple[str, str]], expected: list[tuple[str, str]]) -> None:
+    def act(agent: str, script: str) -> Act:
+        async def run(ws: StoredWorkspace) -> None:
+            await ws.execute(script, agent_id=agent)
+
+        return run
+
+    store = stored(*(act(*one) for one in scripts))
+    assert store["w"].undo(agent="evil").ok
+    assert writers(store, "/f") == expected
+
+
 def test_the_records_of_a_kept_branch_join_the_history() -> None:
     async def act(ws: StoredWorkspace) -> None:
         await ws.execute("printf '%s\\n' a b > /f", agent_id="base")

@@ -1,4 +1,4 @@
-"""Blame: follow the lines of a file back through revisions, merges, reverts, renames and copies.
+"""Blame: follow the lines of a file back through revisions, merges, reverts, undos, renames and copies.
 
 - An unchanged file costs one comparison of ids; its text is read only where it changed.
 - A revision says which record wrote which lines (`ops`, see `workspace/ledger.py`). Where it does not know, neither
@@ -20,6 +20,7 @@ from ramet.store.model.graph import newest_first
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
 from ramet.store.model.trees import FILE, Node
+from ramet.store.verbs.undo import undone_by
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -118,6 +119,11 @@ class _Blame:
                 doubtful |= same is None
                 given = [(same[there], here) for there, here in wanted if there in same] if same else []
                 kept = [(there, here) for there, here in wanted if not same or there not in same]
+            barred = self._undone_lines(revision, parent, old_path)
+            if barred:
+                back = {here for there, here in given if there in barred}
+                given = [pair for pair in given if pair[1] not in back]
+                kept = kept + [pair for pair in wanted if pair[1] in back]
             if given:
                 open_.setdefault(parent.id, {}).setdefault(old_path, []).extend(given)
             wanted = kept
@@ -139,13 +145,14 @@ class _Blame:
         return None if same is None else {left[number]: there for number, there in same.items()}
 
     def _sources(self, revision: Revision, where: str, node: Node) -> list[tuple[Revision, str, Node]]:
-        """Return where the lines may come from: parents, and what was reverted to. Equal files come first."""
+        """Return where the lines may come from: parents, and what a revert or undo restored. Equal files come first."""
         how, _, name = revision.lineage.partition(":")
         found: list[tuple[Revision, str, Node]] = []
         for parent in self._repository.parents_of(revision):
             source = self._source(parent, revision, where, node)
             if source is not None:
                 found.append((parent, *source))
+        found += self._restored(revision, where)
         target = self._named.get(name) if how == "revert" else None
         if target is not None:
             old = find_node(self._read, target, where)
@@ -153,6 +160,23 @@ class _Blame:
                 found.insert(0, (target, where, old))
         # A file that the revert did not touch comes from the parent.
         return sorted(found, key=lambda one: (one[2].payload != node.payload, one[0] is target and len(found) > 1))
+
+    def _restored(self, revision: Revision, where: str) -> list[tuple[Revision, str, Node]]:
+        """Return the file as it was before each change of it that an undo took back, newest first."""
+        found: list[tuple[Revision, str, Node]] = []
+        for undone in (self._named[name] for name in undone_by(revision) if name in self._named):
+            for before in self._repository.parents_of(undone)[:1]:
+                old, new = find_node(self._read, before, where), find_node(self._read, undone, where)
+                if old is not None and old.kind == FILE and (new is None or new.payload != old.payload):
+                    found.append((before, where, old))
+        return found
+
+    def _undone_lines(self, revision: Revision, source: Revision, path: str) -> set[int]:
+        """Return the lines of a source that come from an older revision which the same undo took back."""
+        undone = undone_by(revision)
+        if len(undone) < 2 or source.id in revision.parents:
+            return set()
+        return {one.number - 1 for one in _Blame(self._repository).run(source, path) if one.revision.name in undone}
 
     def _source(self, parent: Revision, revision: Revision, where: str, node: Node) -> tuple[str, Node] | None:
         """Return the path of the file in a parent: the same path, or the one it was renamed or copied from."""

@@ -77,10 +77,15 @@ def undo(
     return MergeResult(revision)
 
 
+def undone_by(revision: Revision) -> tuple[str, ...]:
+    """Return the names of the revisions that an undo took back, newest first; none for other revisions."""
+    return tuple(revision.lineage.removeprefix(UNDO).split(",")) if revision.lineage.startswith(UNDO) else ()
+
+
 def _targets(repository: Repository, name: str, agent: str | None, run: str | None) -> list[_Target]:
     """Return what to undo, newest first."""
     history = [revision for revision in repository.log(name) if revision.workspace == name]
-    undone = {one for r in history if r.lineage.startswith(UNDO) for one in r.lineage.removeprefix(UNDO).split(",")}
+    undone = {one for revision in history for one in undone_by(revision)}
     found: list[_Target] = []
     for revision in history:
         if revision.lineage.startswith((UNDO, "fromWorkspaceRevision:")) or revision.name in undone:
