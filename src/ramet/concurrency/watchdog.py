@@ -2,7 +2,7 @@
 
 - One daemon thread asks each loop that runs commands for a sign, and looks at the stack of the loop's thread when none
   comes. It runs while commands run.
-- A hold is logged (`ramet.watchdog`), counted for the server's metrics, and kept for `ramet doctor`.
+- A hold is logged (`ramet.watchdog`, in a server too), counted by command, and shown by `ramet doctor` for its process.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from tests.apps.cli.runner import invoke
 
 from ramet import Store
 from ramet.apps.cli.verbs.doctor import EXTRAS, NATIVE, PACKAGES
+from ramet.concurrency.watchdog import Hold, Watchdog
 
 
 def examined(*words: str, store: Path) -> tuple[int, dict[str, tuple[str, str]]]:
@@ -44,6 +45,16 @@ def test_everything_that_is_installed_is_looked_at(tmp_path: Path) -> None:
         assert state == "ok" or detail, check
 
 
+def test_the_commands_that_held_the_event_loop_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watchdog = Watchdog()
+    monkeypatch.setattr("ramet.concurrency.watchdog.WATCHDOG", watchdog)
+    assert examined(store=tmp_path)[1]["event loop"] == ("ok", "no command held it for more than 1 s")
+    watchdog.counts["awk"] = 2
+    watchdog.recent.append(Hold("awk", 2.5, "awk.py:7 (run)"))
+    told = "held for more than 1 s by awk (2 times); last for 2.5 s at awk.py:7 (run)"
+    assert examined(store=tmp_path)[1]["event loop"] == ("ok", told)
+
+
 def test_every_extra_and_every_dependency_is_in_the_tables() -> None:
     about = importlib.metadata.metadata("ramet")
     assert set(about.get_all("Provides-Extra") or ()) == set(EXTRAS)
@@ -66,7 +77,7 @@ def test_programs_say_what_they_are_for(there: bool, tmp_path: Path, monkeypatch
     monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}" if there else None)
     monkeypatch.setattr("os.access", lambda *_: False)
     _, rows = examined(store=tmp_path)
-    assert rows["git"][0] == rows["bubblewrap"][0] == rows["CRIU"][0] == ("ok" if there else "absent")
+    assert rows["git"][0] == rows["CRIU"][0] == ("ok" if there else "absent")
     assert rows["FUSE"][0] == "absent" and ("/dev/fuse" in rows["FUSE"][1]) == there
 
 

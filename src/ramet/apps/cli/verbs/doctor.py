@@ -58,6 +58,8 @@ EXTRAS: Final = {
     "watch": Extra(("watchfiles",), "a commit of a mounted directory scans all of it"),
     "fsspec": Extra(("fsspec",), "no fsspec mounts, no ramet:// for pandas and others"),
     "http": Extra(("httpx2",), "no mounts of web servers"),
+    "github": Extra(("httpx2",), "no GitHub mounts"),
+    "slack": Extra(("httpx2",), "no Slack mounts"),
     "redis": Extra(("redis",), "no Redis mounts"),
     "ssh": Extra(("asyncssh",), "no SSH mounts"),
     "postgres": Extra(("asyncpg", "psycopg"), "no PostgreSQL mounts, no refs in PostgreSQL"),
@@ -121,6 +123,7 @@ def _parts() -> Iterator[Finding]:
     except importlib.metadata.PackageNotFoundError:
         yield Finding("stringzilla", "absent", "plain text is searched without vector instructions")
     yield _check("shell", _shell_works)
+    yield Finding("event loop", "ok", _holds())
 
 
 def _shell_works() -> str:
@@ -135,6 +138,19 @@ def _shell_works() -> str:
         return f"a pipeline in {(time.perf_counter() - start) * 1000:.0f} ms"
 
     return asyncio.run(act())
+
+
+def _holds() -> str:
+    """Tell which commands of this process held the event loop. A slow machine does it too, so the row is never bad."""
+    from ramet.concurrency.watchdog import PATIENCE, WATCHDOG
+
+    counts = WATCHDOG.counts.most_common()
+    if not counts:
+        return f"no command held it for more than {PATIENCE:g} s"
+    told = ", ".join(f"{command} ({count} times)" for command, count in counts[:SHOWN])
+    more = f" and {len(counts) - SHOWN} more" if len(counts) > SHOWN else ""
+    last = WATCHDOG.recent[-1]
+    return f"held for more than {PATIENCE:g} s by {told}{more}; last for {last.seconds:.1f} s at {last.where}"
 
 
 # ------------------------------------------------------------------------------------------------------ the store
