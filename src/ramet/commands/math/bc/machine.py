@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from ramet.commands.math.bc.numbers import ZERO, BcNumber, Check, Spot, based_text, decimal_text
+from ramet.commands.math.bc.numbers import MOST_PLACES, ZERO, BcNumber, Check, Spot, based_text, decimal_text
 from ramet.concurrency.offload import interrupt_check, offload
 from ramet.concurrency.sizes import LONG_NUMBER
+from ramet.core.errors import LimitExceeded
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -133,7 +134,10 @@ class BcMachine:
     def set(self, name: str, number: BcNumber, spot: Spot) -> None:
         whole = number.at(0)
         if name == "scale":
-            self.scale = min(self._bounded(name, whole, 0, 2**31 - 1, spot), 100_000)
+            scale = self._bounded(name, whole, 0, 2**31 - 1, spot)
+            if scale > MOST_PLACES:
+                raise LimitExceeded("digits after the point", MOST_PLACES)
+            self.scale = scale
         elif name == "ibase":
             self.ibase = self._bounded(name, whole, 2, 36, spot)
         elif name == "obase":

@@ -13,6 +13,8 @@ from ramet.core.errors import LimitExceeded
 
 LARGEST: Final = 200_000
 """Digits of a number: one multiplication of more would block the event loop."""
+MOST_PLACES: Final = LARGEST // 2
+"""Digits after the point: a square root works with twice as many."""
 if 0 < sys.get_int_max_str_digits() < LARGEST:
     sys.set_int_max_str_digits(LARGEST)  # Python's default limit is 4300 digits
 _BITS: Final = math.ceil(LARGEST * math.log2(10))
