@@ -112,7 +112,7 @@ def test_the_token_is_on_no_command_line(url: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("header", [None, "Basic !!!", "Basic eDp3cm9uZw==", "Bearer t0k3n-hunter2/+%"])
-def test_nobody_else_gets_in(url: str, header: str | None, tmp_path: Path) -> None:
+def test_requests_without_the_token_are_refused(url: str, header: str | None, tmp_path: Path) -> None:
     for path in ("/proj.git/info/refs?service=git-receive-pack", "/../x", "/proj.git/HEAD"):
         request = urllib.request.Request(url + path, headers={} if header is None else {"Authorization": header})
         with pytest.raises(urllib.error.HTTPError) as raised:

@@ -22,7 +22,7 @@ export class StoreCare {
   }
 
   /**
-   * Collect what has expired and what nobody refers to. With `dry` nothing changes, and the answer says what would go.
+   * Remove expired and unreferenced objects. With `dry` nothing changes, and the answer lists what would be removed.
    * @param {Watching & { dry?: boolean, graceMs?: number }} [options]
    * @returns {Promise<Collected>}
    */

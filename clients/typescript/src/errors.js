@@ -61,7 +61,7 @@ export function invalid(message, remediation) {
  * @template {object} T
  * @param {string} call
  * @param {T} options
- * @param {string[]} names beside those that every call takes
+ * @param {string[]} names in addition to those that every call takes
  * @returns {T}
  */
 export function known(call, options, ...names) {

@@ -137,7 +137,7 @@ export class RametSandboxDriver {
 }
 
 /**
- * What `useSandbox(...)` takes: agents work on this workspace or sandbox, each instance in a session of its own.
+ * What `useSandbox(...)` takes: agents work on this workspace or sandbox, each instance in its own session.
  *
  * `cwd` is where they work (`/workspace` in a sandbox, else `/`); it is made when it is missing. Nothing is removed or
  * terminated here: the application does that.

@@ -22,7 +22,7 @@ import { ConnectionError, aborted, invalid } from "./errors.js";
  */
 
 const PROBE_MS = 30_000;
-/** Below the five seconds after which the server closes a connection that nobody uses: neither side is surprised. */
+/** Shorter than the five seconds after which the server closes an idle connection. */
 const KEPT_MS = 4_000;
 
 /**
@@ -103,9 +103,9 @@ function sent(start, ask, again) {
     });
     request.once("response", (found) => {
       response = found;
-      // A refusal may come while the content is still being sent: nobody wants the rest.
+      // A refusal may arrive while the content is still being sent: stop sending.
       found.once("end", () => request.writableEnded || request.destroy());
-      found.on("error", () => {}); // whoever reads it hears of it; until somebody does, it must not end the process
+      found.on("error", () => {}); // the reader gets the error; until then it must not end the process
       resolve(answerOf(found, signal));
     });
     if (body === undefined || typeof body === "string" || body instanceof Uint8Array) {

@@ -19,7 +19,7 @@ import {
 /** @import { Http } from "./http.js" */
 /** @import { Plain } from "./wire.js" */
 
-/** A session: a shell of its own, with its own working directory and variables, on the files of all. */
+/** A session: a shell with its own working directory and variables, on shared files. */
 export class Session extends Shell {
   #http;
   #url;
@@ -519,7 +519,7 @@ export class Workspace extends Place {
   }
 
   /**
-   * Let a principal read or write; from the first grant on, nobody else may.
+   * Let a principal read or write; after the first grant, all other principals are refused.
    * @param {string} principal
    * @param {"readonly" | "readwrite"} access
    * @param {Changing} [options]

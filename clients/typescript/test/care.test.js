@@ -55,7 +55,7 @@ describe("looking inside", () => {
     assert.ok(!(await ws.mounts()).some((mount) => mount.prefix === "/data"));
   });
 
-  it("finds where it broke, and stops when nobody waits", async () => {
+  it("finds where it broke, and stops when the caller aborts", async () => {
     const ws = await filled();
     /** @type {Progress[]} */
     const told = [];

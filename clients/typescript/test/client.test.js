@@ -168,7 +168,7 @@ describe("commands", () => {
     await assert.rejects(async () => {
       for await (const piece of slow) {
         assert.equal(piece.fd, 1);
-        abort.abort(); // nobody waits for the next piece now
+        abort.abort(); // no one waits for the next piece now
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     }, isAbort);

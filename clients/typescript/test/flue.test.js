@@ -142,7 +142,7 @@ it("resolves a timeout with 124 and the details on stderr", limits, async () => 
   assert.match(large.stderr, /more output than the server keeps/);
 });
 
-it("rejects an abort at once, as itself also beside a timeout, and the command really ends", limits, async () => {
+it("rejects an abort at once, as itself even with a timeout, and the command really ends", limits, async () => {
   const { sandbox, ws, driver } = await made();
   /** @type {{ exec: FlueSandbox["exec"] }[]} */
   const both = [sandbox, driver];

@@ -1,4 +1,4 @@
-/** A real server for a test file: `ramet serve` as a process of its own, on a unix socket or a port. */
+/** A real server for a test file: `ramet serve` as a separate process, on a unix socket or a port. */
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";

@@ -15,7 +15,7 @@ export declare class StoreCare {
     /** @param {Http} http */
     constructor(http: Http);
     /**
-     * Collect what has expired and what nobody refers to. With `dry` nothing changes, and the answer says what would go.
+     * Remove expired and unreferenced objects. With `dry` nothing changes, and the answer lists what would be removed.
      * @param {Watching & { dry?: boolean, graceMs?: number }} [options]
      * @returns {Promise<Collected>}
      */

@@ -47,7 +47,7 @@ export declare function invalid(message: string, remediation: string): RametErro
  * @template {object} T
  * @param {string} call
  * @param {T} options
- * @param {string[]} names beside those that every call takes
+ * @param {string[]} names in addition to those that every call takes
  * @returns {T}
  */
 export declare function known<T extends object>(call: string, options: T, ...names: string[]): T;

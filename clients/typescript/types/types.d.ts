@@ -110,7 +110,7 @@ export interface MountInfo {
     mode: "read" | "write";
     /** Its content in the store; null when its bytes live elsewhere, or when it is told as it is now. */
     tree: string | null;
-    /** The workspace's own, which nobody mounted. */
+    /** Mounted by the workspace itself. */
     scratch: boolean;
 }
 /** How far long work is. */

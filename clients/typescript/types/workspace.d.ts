@@ -12,7 +12,7 @@ import type { Http } from "./http.js";
  */
 /** @import { Http } from "./http.js" */
 /** @import { Plain } from "./wire.js" */
-/** A session: a shell of its own, with its own working directory and variables, on the files of all. */
+/** A session: a shell with its own working directory and variables, on shared files. */
 export declare class Session extends Shell {
     #private;
     id: string;
@@ -380,7 +380,7 @@ export declare class Workspace extends Place {
      */
     grants(options?: Abortable): Promise<Record<string, "readonly" | "readwrite">>;
     /**
-     * Let a principal read or write; from the first grant on, nobody else may.
+     * Let a principal read or write; after the first grant, all other principals are refused.
      * @param {string} principal
      * @param {"readonly" | "readwrite"} access
      * @param {Changing} [options]

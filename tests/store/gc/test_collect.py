@@ -66,7 +66,7 @@ def size_of(objects: Objects) -> int:
     return sum(len(objects.get(key)) for key in objects.list("packs/"))
 
 
-def test_what_nobody_refers_to_goes_and_the_rest_stays(place: Objects) -> None:
+def test_a_collection_removes_only_unreferenced_objects(place: Objects) -> None:
     store = Store(place)
     write(store, "stays", big("/a", 1))
     write(store, "goes", big("/b", 2))
@@ -387,7 +387,7 @@ def test_after_every_so_many_commits() -> None:
     assert store.repository.gc_log.now().kind == "swept"
 
 
-def test_nobody_waits_for_a_collection_but_who_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_close_waits_for_a_collection(monkeypatch: pytest.MonkeyPatch) -> None:
     place, going, committed = MemoryObjects(), threading.Event(), threading.Event()
     store = Store(place)
     store.create("w")

@@ -581,7 +581,7 @@ class RametSandboxSession(BaseSandboxSession):
         return record
 
     async def _read_cached_snapshot_fingerprint(self) -> dict[str, str]:
-        """The last fingerprint that was computed; the SDK would look for a file of its own in the sandbox."""
+        """Return the last fingerprint; the SDK itself would look for a file in the sandbox."""
         return self._here().fingerprint or await self._compute_and_cache_snapshot_fingerprint()
 
     async def _can_skip_snapshot_restore_on_resume(self, *, is_running: bool) -> bool:

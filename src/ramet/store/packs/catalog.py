@@ -3,7 +3,7 @@
 - The catalog is a copy. An index from it is used only for a pack that the store lists; a damaged, missing or old
   catalog costs requests and nothing else. The last writer wins.
 - It holds indexes of up to `INDEX_BYTES` bytes, and `CATALOG_BYTES` bytes in total.
-- In an encrypted store each index in it has the key of its own pack: shredding a workspace shreds its part.
+- In an encrypted store each index in it has the key of its pack: shredding a workspace shreds its part.
 """
 
 from __future__ import annotations
