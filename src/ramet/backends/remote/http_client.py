@@ -40,6 +40,12 @@ IDENTITY: Final = "identity"
 GZIP: Final = "gzip"
 
 
+_WRAPPING: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
+"""IPv6 networks whose last 32 bits are an IPv4 address: translated, compatible."""
+_LOCAL: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b:1::/48", "fec0::/10", "5f00::/16", "3fff::/20")))
+"""IPv6 networks that are not of the internet, which a Python may take for global."""
+
+
 def is_public(address: str) -> bool:
     """Whether an address belongs to the internet at large, also when it is wrapped in an IPv6 one."""
     found = ipaddress.ip_address(address.partition("%")[0])
@@ -47,8 +53,10 @@ def is_public(address: str) -> bool:
         inner = found.ipv4_mapped or found.sixtofour or (found.teredo and found.teredo[1])
         if inner:
             return is_public(str(inner))
-        if found in ipaddress.ip_network("64:ff9b::/96"):
+        if any(found in network for network in _WRAPPING):
             return is_public(str(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)))
+        if any(found in network for network in _LOCAL):
+            return False
     return found.is_global and not found.is_multicast
 
 
