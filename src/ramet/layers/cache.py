@@ -11,6 +11,7 @@ Rules that this file keeps:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -529,4 +530,5 @@ class Cache(Passthrough):
 async def _close(source: AsyncIterator[bytes]) -> None:
     closing = getattr(source, "aclose", None)
     if closing is not None:
-        await closing()
+        with contextlib.suppress(OSError):  # the reader has what it asked for
+            await closing()

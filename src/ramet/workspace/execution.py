@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
+from ramet.concurrency.tasks import give_up
 from ramet.core.streams import Capture, PipeReader, PipeWriter, Writer, pipe
 from ramet.workspace.result import IOResult
 
@@ -139,9 +140,7 @@ class Execution(Coroutine[Any, Any, IOResult]):
             self.result = await task
         finally:
             reader.close_now()
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+            await give_up((task,))
 
     async def _finish(self) -> IOResult:
         try:

@@ -32,6 +32,7 @@ from ramet.backends.databases.config import Database, DatabaseConfig
 from ramet.backends.databases.postgres_catalog import Table
 from ramet.backends.file_names import as_name, fits, from_name
 from ramet.backends.redacted_urls import unreached
+from ramet.concurrency.tasks import give_up
 from ramet.core.errors import fail, missing_extra, unavailable, wrong_type
 from ramet.core.paths import Path
 from ramet.core.stat import Kind, Stat
@@ -347,8 +348,7 @@ class PostgresResource(Database):
                 finally:
                     if not task.done():
                         connection.terminate()  # the one way to stop a COPY
-                        task.cancel()
-                        await asyncio.gather(task, return_exceptions=True)
+                    await give_up((task,))
         except OSError as error:
             raise _final(error, path) if begun else error from None
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ramet.backends.local.buffers import Blocks
+from ramet.concurrency.tasks import wait_out
 from ramet.store.checkout.lazy_tree import LazyBlocks
 from ramet.store.crypto.codec import as_encrypted
 from ramet.store.model.chunker import cut
@@ -84,5 +85,5 @@ async def _in_thread(act: Callable[..., T], *arguments: Any) -> T:
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        await asyncio.wait({work})
+        await wait_out((work,))
         raise

@@ -31,6 +31,7 @@ from ramet.commands.files.listing.stat import DEVICE_NUMBERS
 from ramet.commands.framework.command import quote
 from ramet.commands.framework.file_modes import BadMode, change_mode, mode_of
 from ramet.commands.framework.human_dates import BadDate, parse_date
+from ramet.concurrency.tasks import give_up
 from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import Path
@@ -127,8 +128,8 @@ async def create_archive(job: TarJob) -> None:
         await task
     finally:
         if not task.done():
-            task.cancel()
             reader.close_now()
+        await give_up((task,))
 
 
 async def _keep_old(job: TarJob, path: Path) -> None:

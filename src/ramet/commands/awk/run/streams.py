@@ -16,6 +16,7 @@ from ramet.commands.awk.run.values import Field, num
 from ramet.commands.awk.syntax.lexer import IN_NAMESPACE, unescape
 from ramet.commands.awk.syntax.tree import AwkError
 from ramet.concurrency.offload import checkpoint, in_thread
+from ramet.concurrency.tasks import give_up
 from ramet.core.errors import reason
 from ramet.core.signals import BySignal
 from ramet.core.streams import BytesReader, pipe
@@ -403,11 +404,7 @@ class Runtime(State):
         """End all commands of a cancelled program."""
         for key in [key for key, sink in self.sinks.items() if sink.command is not None]:
             del self.sinks[key]
-        tasks = [source.task for source in self.sources.values() if source.task is not None]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await give_up([source.task for source in self.sources.values() if source.task is not None])
         for source in self.sources.values():
             source.task = None
 

@@ -17,6 +17,7 @@ from ramet.commands.framework.posix_regex import offload_long
 from ramet.commands.system.run.parallel_lines import MARKS, Change, Template, Words, combined, trimmed
 from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import BATCH
+from ramet.concurrency.tasks import give_up
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode, parse
@@ -404,8 +405,7 @@ class _Pool:
                 running.add(asyncio.create_task(work(job)))
             await asyncio.gather(*running)
         finally:
-            for task in running:
-                task.cancel()
+            await give_up(running)
         return await self._end()
 
     async def run(self, todo: list[_Job]) -> int:
@@ -425,8 +425,7 @@ class _Pool:
         try:
             await asyncio.gather(*tasks)
         finally:
-            for task in tasks:
-                task.cancel()
+            await give_up(tasks)
         return await self._end()
 
     async def _end(self) -> int:

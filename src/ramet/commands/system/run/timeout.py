@@ -15,6 +15,7 @@ from ramet.commands.framework.command import (
 )
 from ramet.commands.system.process.signal_numbers import SIGNALS, signal_number
 from ramet.commands.system.run.sleep import duration
+from ramet.concurrency.tasks import give_up
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.signals import Died
@@ -75,8 +76,7 @@ async def _ended(task: asyncio.Future[int], seconds: float | None) -> bool:
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
     except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.wait({task})
+        await give_up((task,))
         raise
     return bool(done)
 
