@@ -23,7 +23,7 @@ W: Final = "/v1/workspaces/{name}"
 
 TABLE: Final = (
     Row("create", "Store.create", ("POST /v1/workspaces",), "RemoteStore.create", "AgentRun.createWorkspace"),
-    Row("ls", "Store.ls", ("GET /v1/workspaces", f"GET {W}"), "RemoteStore.ls", "AgentRun.workspaces"),
+    Row("ls", "Store.ls", ("GET /v1/workspaces", f"GET {W}", f"GET {W}/dir"), "RemoteStore.ls", "AgentRun.workspaces"),
     Row("exec", "StoredWorkspace.execute", (f"POST {W}/exec",), "RemoteWorkspace.execute", "Workspace.exec", "bash"),
     Row("shell", "StoredWorkspace.execute", (f"POST {W}/exec",), "RemoteWorkspace.execute", "Workspace.exec", "bash"),
     Row("fork", "StoredWorkspaceRef.fork", (f"POST {W}/fork",), "RemoteRef.fork", "Workspace.fork", "ws_fork"),
@@ -110,7 +110,6 @@ ELSEWHERE: Final = {
     f"PATCH {W}/file": "`exec` with chmod, touch or truncate",
     f"DELETE {W}/file": "`exec` with rm",
     f"GET {W}/stat": "`exec` with stat",
-    f"GET {W}/dir": "`exec` with ls",
     f"PUT {W}/dir": "`exec` with mkdir",
     f"POST {W}/move": "`exec` with mv",
     f"POST {W}/copy": "`exec` with cp",
@@ -141,6 +140,7 @@ NOT_AFAR: Final = {
     "StoredWorkspace.fs": "use the file calls: `read`, `write`, `stat`, `scan`, ...",
     "StoredWorkspace.hydrate": "how a store opens a workspace",
     "StoredWorkspace.start_background": "the lease is the server's",
+    "StoredWorkspace.keeps_trees": "native programs run on the server",
     "StoredWorkspace.lease": "the lease is the server's",
     "StoredWorkspace.load": "`store.import_archive` imports a snapshot",
     "StoredWorkspace.options": "the server decides how a workspace opens",

@@ -129,11 +129,11 @@ def test_in_and_out(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-d
     ("words", "status", "cause"),
     [
         (("log", "nobody"), 3, "no workspace 'nobody'"),
-        (("show", "demo"), 2, "does not name a file"),
+        (("show", "demo"), 2, "does not name a path"),
         (("revert", "demo"), 2, "missing revision"),
         (("log", "demo:/f"), 2, "names a path"),
         (("tag", "demo", "head"), 1, "no revision yet"),
-        (("blame", "demo@x"), 2, "does not name a file"),
+        (("blame", "demo@x"), 2, "does not name a path"),
         (("import", "demo", "/nowhere.tar"), 3, "cannot open /nowhere.tar"),
         (("create", "demo"), 4, "exists already"),
         (("create", "a/b"), 2, "cannot name a workspace"),

@@ -52,7 +52,8 @@ def test_what_is_said_of_a_store_is_said_of_its_server(terminals: tuple[Terminal
     assert there("exec", "demo", "printf 'one\\n' > /f; echo out; exit 3", "-m", "first", status=3) == "out\n"
     assert there("exec", "demo", "printf 'two\\n' >> /f; sleep 0 & wait; cd /tmp") == ""
     for line in (
-        "ls", "log demo", "log demo@1", "diff demo", "diff demo demo@1", "blame demo:/f", "history demo", "tag demo",
+        "ls", "ls demo:/", "ls demo@1:/", "log demo", "log demo@1", "diff demo", "diff demo demo@1", "blame demo:/f",
+        "history demo", "tag demo",
         "history demo --session nobody", "sessions demo@2", "jobs demo@2", "mounts demo", "cost", "retention",
         "retention demo", "pin", "grants demo", "gc --dry-run", "verify", "bisect demo 1 head -- !\\ grep\\ two\\ /f",
     ):  # fmt: skip
@@ -108,7 +109,7 @@ def test_what_is_carried_to_and_from_a_server(terminals: tuple[Terminal, Termina
     (folder / ".ssh").mkdir(parents=True)
     (folder / ".ssh" / "id").write_text("never")
     (folder / "data").write_text("here")
-    assert there("mount", "demo", "/data", str(folder)) == "demo-2\n"
+    assert there("mount", "demo", "/data", str(folder)) == "withheld: /data/.ssh\ndemo-2\n"
     assert there("exec", "demo", "ls -A /data") == "data\n"
     there("mount", "demo", "/data", str(folder), status=4)
     there("mount", "demo", "/empty")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
-from ramet import RametError, Store
+from ramet import RametError, RAMResource, Store
 from ramet.store.model.address import parse_address, split_steps
 from ramet.store.objects.objects import MemoryObjects, Objects
 from ramet.workspace.workspace import Settings
@@ -289,3 +290,24 @@ def test_the_picture_of_a_history() -> None:
     assert [name for _, name in rows if name][-1] == "w-1"
     assert ("|\\", "") in rows and any(lines == "|/" for lines, _ in rows)
     assert sum(1 for lines, _ in rows if "*" in lines) == 6
+
+
+def test_a_directory_of_a_revision_is_listed() -> None:
+    store = Store("memory:")
+    store.create("w")
+
+    async def act() -> None:
+        async with store.open("w", mounts={"/m/n": RAMResource()}) as ws:
+            await ws.execute("mkdir /d; echo 12 > /d/f; chmod 600 /d/f; ln -s f /d/l; mkdir /d/s; echo 3 > /m/n/x")
+        async with store.open("w") as ws:
+            await ws.execute("rm -r /d")
+
+    asyncio.run(act())
+    found = [(name, one.kind.value, one.mode, one.size, one.target) for name, one in store["w"].ls("/d", "1")]
+    assert found == [
+        ("f", "file", 0o600, 3, None), ("l", "link", 0o777, None, "f"), ("s", "dir", 0o755, None, None),
+    ]  # fmt: skip
+    assert "d" not in dict(store["w"].ls()) and "m" in dict(store["w"].ls())
+    assert [list(dict(store["w"].ls(path))) for path in ("/m", "/m/n/")] == [["n"], ["x"]]
+    for path, revision in (("/d", None), ("/d/f", "1"), ("/nowhere", None)):
+        assert refused(partial(store["w"].ls, path, revision)) == "not_found"

@@ -28,7 +28,7 @@ def file_of(text: str) -> tuple[str, str | None, str]:
     """Split `NAME[@REV]:/path`."""
     found = address(text)
     if found.path is None:
-        raise RametError("invalid_argument", f"{text!r} does not name a file", "write NAME@REVISION:/path")
+        raise RametError("invalid_argument", f"{text!r} does not name a path", "write NAME@REVISION:/path")
     return found.name, found.revision, found.path
 
 

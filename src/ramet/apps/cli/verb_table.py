@@ -33,7 +33,7 @@ class Verb(NamedTuple):
 VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     "Workspaces": (
         Verb("create", "workspaces.create", "Create an empty workspace."),
-        Verb("ls", "workspaces.list_workspaces", "List the workspaces of the store."),
+        Verb("ls", "workspaces.list_workspaces", "List the workspaces of the store, or a directory of a revision."),
         Verb("exec", "exec.execute", "Run a command in a workspace and commit what it changed.", imports_late=True),
         Verb("shell", "shell.shell", "Open an interactive shell in a workspace."),
         Verb("ui", "ui.ui", "Open workspaces in a browser"),
@@ -110,7 +110,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
 
 SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "create": ("ramet create demo",),
-    "ls": ("ramet ls", "ramet ls --json"),
+    "ls": ("ramet ls", "ramet ls --json", "ramet ls demo@1:/src"),
     "exec": (
         "ramet exec demo 'echo hello > /greeting; ls -l /'",
         "ramet exec demo --timeout 10 --cwd /src 'make-something' -m 'first build'",

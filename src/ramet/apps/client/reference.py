@@ -26,6 +26,7 @@ from ramet.core.errors import RametError
 from ramet.core.paths import encode
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
+from ramet.core.stat import Kind, Stat
 from ramet.store.model.address import parse_address
 from ramet.store.model.graph import GraphRow, draw_graph
 from ramet.store.model.ids import RevisionId
@@ -66,6 +67,12 @@ def as_revision(plain: Mapping[str, Any]) -> Revision:
     found = decode_revision(json.dumps(plain).encode())
     found.__dict__["id"] = RevisionId(bytes.fromhex(plain["id"]))
     return found
+
+
+def _stat(plain: Mapping[str, Any]) -> Stat:
+    kind = Kind(plain["kind"])
+    size = plain["size"] if kind is Kind.FILE else None
+    return Stat(kind, size, plain["mtime_ns"] or None, mode=plain["mode"], target=plain["target"])
 
 
 def as_tag(workspace: str, plain: Mapping[str, Any]) -> Tag:
@@ -165,6 +172,12 @@ class RemoteRef:
         """Stream the content of a file of a revision."""
         spec = quote_text(self._spec(revision) or "head")
         return self._http.blocks("GET", f"{self._url}/file?{where(path)}&revision={spec}")
+
+    def ls(self, path: str = "/", revision: RevisionLike | None = None) -> list[tuple[str, Stat]]:
+        """List a directory of a revision: kind, mode, size of files, time and target of links, by name."""
+        spec = quote_text(self._spec(revision) or "head")
+        found = self._http.ask("GET", f"{self._url}/dir?{where(path)}&revision={spec}")["entries"]
+        return [(plain["path"].rpartition("/")[2], _stat(plain)) for plain in found]
 
     def diff(self, older: RevisionLike | None = None, newer: RevisionLike | None = None) -> list[Difference]:
         """List the changes from the older to the newer revision; with one, what it changed. Paths and kinds only."""

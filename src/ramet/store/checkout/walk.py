@@ -77,6 +77,29 @@ def _below(read: Read, tree: TreeId, parts: list[str]) -> Node | None:
     return None
 
 
+def entries(read: Read, revision: Revision, path: str) -> list[Node]:
+    """Return the entries of a directory by name, the mounts in it too; RametError when there is no such directory."""
+    top = path.rstrip("/") + "/"
+    mount = next((one for one in revision.mounts if one.prefix.rstrip("/") + "/" == top), None)
+    node = None if mount is not None else find_node(read, revision, path)
+    if node is not None and node.kind != DIR:
+        raise RametError("not_found", f"{path} of {revision.name} is not a directory", "list its parent directory")
+    tree = mount.tree if mount is not None else None if node is None else node.tree
+    inside = [one.prefix[len(top) :] for one in revision.mounts if one.prefix.startswith(top) and one is not mount]
+    if mount is None and node is None and not inside:
+        raise no_such_path(revision, path)
+    if mount is not None and tree is None:
+        raise RametError(
+            "unsupported", f"cannot list {path} of {revision.name}: its files are not in the store",
+            "Open the workspace to list it.",
+        )  # fmt: skip
+    found = {} if tree is None else {one.name: one for one in trees.decode(read(tree))}
+    for name in (one.partition("/")[0].encode("utf-8", "surrogateescape") for one in inside):
+        if name not in found or found[name].kind != DIR:
+            found[name] = Node(name, DIR, 0o755, 0, 0, b"")
+    return [found[name] for name in sorted(found)]
+
+
 class NodeFinder:
     """Finds many nodes of revisions, and decodes each directory once."""
 

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ramet.core.errors import RametError, wrong_type
-from ramet.core.paths import parse
+from ramet.core.paths import decode, parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
+from ramet.core.stat import Kind, Stat
+from ramet.store.checkout.walk import entries
 from ramet.store.model.address import parse_address
 from ramet.store.model.graph import GraphRow, draw_graph
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import MountState, Revision
+from ramet.store.model.trees import DIR, FILE, LINK, Node
 from ramet.store.refs.grants import Access
 from ramet.store.refs.resolve import RevisionLike, spec_text
 from ramet.store.refs.retention import Pin
@@ -41,6 +44,14 @@ def _path(path: str) -> str:
     if not isinstance(path, str):
         raise wrong_type("a path", path, "Pass text.")
     return str(parse(path or "/"))
+
+
+def _stat(node: Node) -> Stat:
+    kind = {FILE: Kind.FILE, DIR: Kind.DIR, LINK: Kind.LINK}[node.kind]
+    return Stat(
+        kind, node.size if node.kind == FILE else None, node.mtime_ns or None, mode=node.mode,
+        target=decode(node.payload) if node.kind == LINK else None,
+    )  # fmt: skip
 
 
 class StoredWorkspaceRef:
@@ -83,6 +94,11 @@ class StoredWorkspaceRef:
     def show(self, path: str, revision: RevisionLike | None = None) -> Iterator[bytes]:
         """Return the content of a file of a revision, in blocks."""
         return self._repository.read_file(self.find(revision), _path(path))
+
+    def ls(self, path: str = "/", revision: RevisionLike | None = None) -> list[tuple[str, Stat]]:
+        """List a directory of a revision: kind, mode, size of files, time and target of links, by name."""
+        found = entries(self._repository.packs.read, self.find(revision), _path(path))
+        return [(decode(node.name), _stat(node)) for node in found]
 
     def diff(self, older: RevisionLike | None = None, newer: RevisionLike | None = None) -> list[Difference]:
         """List the changes from the older to the newer revision, of any workspaces.

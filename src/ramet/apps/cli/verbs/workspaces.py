@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import stat
 import sys
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from ramet.apps.cli.addresses import name_only, split_name
+from ramet.apps.cli.addresses import file_of, name_only, split_name
 from ramet.apps.cli.options import AsJson, Message, Name, Where
-from ramet.apps.cli.output import revision_row, say, show
+from ramet.apps.cli.output import iso_time, revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
+from ramet.core.stat import Kind, Stat, default_mode
 
 KEYS: Final = ("revision", "id", "time", "message", "phase", "lineage", "resumable", "content", "parents")
 """Fields of a workspace's head; empty if it has no revision yet."""
@@ -22,9 +24,19 @@ def create(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     say({"workspace": name}, name, as_json)
 
 
-def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
-    """List the workspaces of the store."""
+def list_workspaces(
+    place: Annotated[str | None, Argument(help="NAME[@REVISION]:/path of a directory to list.")] = None,
+    store: Where = HOME,
+    as_json: AsJson = False,
+) -> None:
+    """List the workspaces of the store, or a directory of a revision."""
     found = any_store(store)
+    if place is not None:
+        name, revision, path = file_of(place)
+        listed = [_entry_row(*entry) for entry in found[name].ls(path, revision)]
+        columns = ("mode", "size", "time", "name", "target")
+        show(listed, columns if any("target" in row for row in listed) else columns[:-1], as_json)
+        return
     rows = []
     for name, head in found.heads().items():
         rows.append({"workspace": name, **(dict.fromkeys(KEYS) if head is None else revision_row(head))})
@@ -32,6 +44,16 @@ def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
         print(f"no workspaces in {store}; run `ramet create NAME`")
         return
     show(rows, ("workspace", "revision", "time", "message"), as_json)
+
+
+def _entry_row(name: str, found: Stat) -> dict[str, Any]:
+    kinds = {Kind.DIR: stat.S_IFDIR, Kind.LINK: stat.S_IFLNK}
+    mode = default_mode(found.kind) if found.mode is None else found.mode
+    return {
+        "name": name, "kind": found.kind.value, "mode": stat.filemode(kinds.get(found.kind, stat.S_IFREG) | mode),
+        "size": found.size, "time": None if found.mtime is None else iso_time(found.mtime),
+        **({"target": found.target} if found.target is not None else {}),
+    }  # fmt: skip
 
 
 def rm(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
