@@ -729,6 +729,27 @@ def test_bind_names_the_mounts_when_files_lie_in_several(ramet, tmp_path: Path) 
     assert (tmp_path / "out" / "f").read_text() == "f"
 
 
+def test_log_finds_each_agent_of_a_revision_and_of_a_merged_one(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    store = Store(str(tmp_path / "home"))
+    store.create("demo")
+
+    async def act(name: str, *agents: str) -> None:
+        async with store.open(name) as ws:
+            for agent in agents:
+                await ws.execute(f"echo {agent} > /{name}-{agent}", agent_id=agent)
+
+    asyncio.run(act("demo", "ada", "bob"))
+    store["demo"].fork(None, "side")
+    asyncio.run(act("side", "cy", "bob", "dan"))
+    asyncio.run(act("demo", "eve", "ada"))
+    assert store["demo"].merge("side").ok
+    for agent, expected in (
+        ("ada", ["demo-1", "demo-2"]), ("bob", ["demo-1", "side-2"]), ("cy", ["side-2"]), ("eve", ["demo-2"]),
+        ("none", []),
+    ):  # fmt: skip
+        assert sorted(row["revision"] for row in json.loads(ramet("log", "demo", "--agent", agent))) == expected, agent
+
+
 def test_undo_agents_and_the_choices_of_log(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     ramet("create", "demo")
     ramet("exec", "demo", "echo 1 > /f", stdin="")

@@ -28,7 +28,7 @@ def log(
     graph: Annotated[bool, Option("--graph", "-g", help="Draw branches and merges.")] = False,
     last: Annotated[int, Option("--last", "-n", minimum=0, help="Only so many, the newest ones; 0 is all.")] = 0,
     since: Annotated[str | None, Option(help="Only from this time on, as 2026-01-31 or 2026-01-31T12:00.")] = None,
-    agent: Annotated[str | None, Option(help="Only revisions of this agent or author.")] = None,
+    agent: Annotated[str | None, Option(help="Only revisions with a record of this agent, or by this author.")] = None,
     oneline: Annotated[bool, Option("--oneline", help="One line each: name, agent and message.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -73,9 +73,31 @@ def _picked(
 ) -> list[Revision]:
     """The revisions since a time, of an agent, that changed one of the paths."""
     begin = parse_time(since) or 0.0
-    found = [r for r in handle.log(revision) if r.time >= begin and (agent is None or agent in (r.agent, r.author))]
+    log = handle.log(revision)
+    found = [r for r in (log if agent is None else _by_agent(handle, log, agent)) if r.time >= begin]
     tops = tuple(f"{path.rstrip('/')}/" for path in paths)
     return [r for r in found if not tops or any(f"{d.path}/".startswith(tops) for d in handle.diff(newer=r))]
+
+
+def _by_agent(handle: StoredWorkspaceRef | RemoteRef, log: list[Revision], agent: str) -> list[Revision]:
+    """Return the revisions of an agent or author, and those with a record of the agent.
+
+    Histories only grow, so the newest revision of a chain of first parents has the records of all of it.
+    """
+    numbers: dict[RevisionId, set[int]] = {}
+    found: list[Revision] = []
+    for revision in log:
+        if revision.id not in numbers:
+            numbers[revision.id] = {one.number for one in handle.history(revision) if one.agent_id == agent}
+        mine = numbers[revision.id]
+        for parent in revision.parents[:1]:
+            numbers.setdefault(parent, mine)
+        ops = revision.ops or {}
+        # Before revisions had `lines`, a revert took records back and their numbers were used again.
+        own = range(ops["first"], ops["last"] + 1) if "lines" in ops else range(0)
+        if agent in (revision.agent, revision.author) or any(number in own for number in mine):
+            found.append(revision)
+    return found
 
 
 def _expired_parents(
