@@ -37,8 +37,15 @@ class Counted:
         self._inner, self.calls = inner, Counter[str]()
 
     def __getattr__(self, name: str) -> Any:
-        self.calls[name] += 1
-        return getattr(self._inner, name)
+        found = getattr(self._inner, name)
+        if not callable(found):
+            return found
+
+        def call(*arguments: Any) -> Any:
+            self.calls[name] += 1
+            return found(*arguments)
+
+        return call
 
 
 def test_objects_are_objects(objects: ObstoreObjects) -> None:

@@ -121,6 +121,9 @@ def mark_live(repository: Repository, keep: KeepSet, progress: Progress = silent
         marked.live |= marked.below(draft.trees)
         marked.live.update(draft.chunks)
     lost = [key for key in marked.live if not repository.packs.has(key)]
+    if lost:  # a revision that was added meanwhile may have its only new object in a new pack
+        repository.packs.refresh()
+        lost = [key for key in lost if not repository.packs.has(key)]
     if lost:
         raise RametError(
             "store_corrupt",

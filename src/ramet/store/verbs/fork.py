@@ -31,7 +31,13 @@ def fork(repository: Repository, name: str, spec: RevisionLike | None, new_name:
     now, actor = repository.clock(), repository.actor
     writer = repository.writer(new_name)
     record = plain_record("fork", actor, f"fork {source.name} {new_name}", now)
-    kernel, history, number = append_records(repository.packs, writer, source, [record])
+    try:
+        kernel, history, number = append_records(repository.packs, writer, source, [record])
+    except RametError as error:
+        writer.abandon()
+        if error.code == "store_corrupt" and repository.gc_log.now().number != seen:
+            raise content_collected(source) from None
+        raise
     writer.finish()
     revision = replace(
         source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
