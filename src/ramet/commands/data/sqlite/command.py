@@ -154,14 +154,14 @@ class Shell:
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         self.connection = connection
-        if name not in (":memory:", ""):
-            await self.load("main", name)
         limits = self.proc.budget.limits
         connection.setlimit(
             sqlite3.SQLITE_LIMIT_LENGTH, min(limits.string_bytes, connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH))
         )
         page = connection.execute("PRAGMA page_size").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {max(limits.whole // page, 1)}")
+        if name not in (":memory:", ""):
+            await self.load("main", name)  # SQLite bounds a loaded database itself, by 1 GiB
         connection.set_authorizer(_authorize)
         connection.set_progress_handler(self._progress(), 20_000)
         connection.create_function("regexp", 2, _regexp, deterministic=True)
