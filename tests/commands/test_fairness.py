@@ -99,7 +99,7 @@ IDLE = re.findall(
     """
     arch basename chgrp chmod chown clear curl date df dir dirname du echo env expr false fd fdfind
     find fallocate flock free getconf getopt groups help hostid hostname id ionice kill link ln locate
-    logname ls mail man mkdir mkfifo mknod mktemp nice nohup nproc pathchk pgrep pidof pkill
+    logname ls mail man mkdir mkfifo mknod mktemp nice nohup nproc pathchk pgrep pidof pkill post
     printenv printf prename ps pwd query readlink realpath rename file-rename rm rmdir setsid sleep
     stat stdbuf stty sync test time timeout touch tput tree true truncate tty uname unlink uptime
     users uuidgen vdir watch wget whereis which who whoami [

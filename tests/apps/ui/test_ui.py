@@ -221,7 +221,7 @@ def test_looking_and_forking_open_no_workspace(tmp_path: Path) -> None:
                 assert [one["busy"] for one in (await http.get("/v1/workspaces")).json()["workspaces"]] == [True]
                 rev = info["head"]["id"]
                 for path, params in (
-                    ("/log", {"limit": 200}), ("/tags", {}), ("/diff", {"revision": rev}), ("/history", {"last": 200}),
+                    ("/log", {"limit": 200}), ("/tags", {}), ("/diff", {"newer": rev}), ("/history", {"last": 200}),
                     ("/dir", {"path": "/d", "revision": rev}), ("/blame", {"path": "/d/a", "revision": rev}),
                     ("/stat", {"path": "/d/l", "revision": rev, "follow": False}),
                     ("/file", {"path": "/d/a", "revision": rev}),

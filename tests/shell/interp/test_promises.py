@@ -71,7 +71,7 @@ def test_endless_recursion_is_an_error(body: str) -> None:
 @pytest.mark.parametrize(
     ("text", "limits", "named"),
     [
-        ("printf %1000000000d 1", Limits(), "string_bytes"),
+        ("printf %1000000000d 1", Limits(), "width_chars"),
         ("x=a; while :; do x=$x$x; done", Limits(string_bytes=1 << 25), "string_bytes"),
         ("x=a; while :; do a=($x $x); x=${a[*]}; done", Limits(string_bytes=1 << 20), "string_bytes"),
         ('x=a; while :; do set -- $x $x; x="$*"; done', Limits(string_bytes=1 << 20), "string_bytes"),
