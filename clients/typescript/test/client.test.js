@@ -291,6 +291,17 @@ describe("files", () => {
 });
 
 describe("history", () => {
+  it("undoes the last change, and totals what agents used", async () => {
+    const ws = await fresh("stored");
+    await ws.exec("echo one > /f");
+    await ws.exec("echo two > /f; false");
+    const undone = await ws.undo({ message: "back" });
+    assert.deepEqual([undone.conflicts, await ws.files.readText("/f")], [[], "one\n"]);
+    const total = (await ws.costs({ by: "agent" })).find((one) => one.name === "default");
+    assert.deepEqual([total?.commands, total?.failures], [2, 1]);
+    assert.ok((total?.bytesWritten["/"] ?? 0) >= 8);
+  });
+
   it("commits, tags, blames, merges, snapshots", async () => {
     const ws = await fresh("stored");
     assert.equal(await ws.head(), null);
