@@ -116,7 +116,7 @@ def test_langchain() -> None:
 # ----------------------------------------------------------------------------------------------- memory tool
 
 CALLS: list[tuple[dict[str, Any], str]] = [
-    ({"command": "create", "path": "/memories/a/b.md", "file_text": "one\ntwo\nthree\n"}, "was made"),
+    ({"command": "create", "path": "/memories/a/b.md", "file_text": "one\ntwo\nthree\n"}, "was created"),
     ({"command": "create", "path": "/memories/a/b.md", "file_text": ""}, "!exists"),
     ({"command": "view", "path": "/memories"}, "-\t/memories/a/\n14\t/memories/a/b.md"),
     ({"command": "view", "path": "/memories/a/b.md"}, "     1\tone\n     2\ttwo\n     3\tthree"),
@@ -132,9 +132,9 @@ CALLS: list[tuple[dict[str, Any], str]] = [
     ({"command": "rename", "old_path": "/memories/a", "new_path": "/memories/c"}, "!exists"),
     ({"command": "rename", "old_path": "/memories", "new_path": "/memories/x"}, "!itself"),
     ({"command": "view", "path": "/memories/none"}, "!/memories/none: No such file"),
-    ({"command": "view", "path": "/memories/../etc"}, "!stay there"),
-    ({"command": "view", "path": "/etc/passwd"}, "!stay there"),
-    ({"command": "view", "path": "/memoriesx"}, "!stay there"),
+    ({"command": "view", "path": "/memories/../etc"}, "!use a path below"),
+    ({"command": "view", "path": "/etc/passwd"}, "!use a path below"),
+    ({"command": "view", "path": "/memoriesx"}, "!use a path below"),
     ({"command": "view", "path": "/memories/out/secret"}, "!leads out"),
     ({"command": "create", "path": "/memories/out/new", "file_text": ""}, "!leads out"),
     ({"command": "delete", "path": "/memories"}, "!itself"),
