@@ -8,7 +8,7 @@ from tests.workspace.native.conftest import Run, need
 from ramet.workspace.result import IOResult
 
 PROJECT = """
-mkdir -p /work/pkg && cd /work
+mkdir -p /proj/pkg && cd /proj
 cat > pkg/__init__.py <<'E'
 def add(a, b):
     return a + b
@@ -42,14 +42,14 @@ ROWS = [
     ("python3", "printf '#!/usr/bin/env python3\\nprint(1)\\n' > s; chmod +x s; ./s", "1\n", 0),
     ("python3", "printf '#!/usr/bin/python3\\nimport sys; print(sys.argv[0])\\n' > s; chmod +x s; ./s", "./s\n", 0),
     ("python3", "python3 -m json.tool <<< '{\"a\":1}'", '{\n    "a": 1\n}\n', 0),
-    ("python3", "python3 -c 'import os; print(os.getcwd())'", "/work\n", 0),
+    ("python3", "python3 -c 'import os; print(os.getcwd())'", "/proj\n", 0),
     ("python3", "X=1 python3 -c 'import os; print(os.environ[\"X\"])'", "1\n", 0),
     ("python3", "export Y=2; python3 -c 'import os; print(os.environ[\"Y\"])'", "2\n", 0),
     ("python3", "Z=3; python3 -c 'import os; print(os.environ.get(\"Z\"))'", "None\n", 0),
     ("python3", "python3 -m unittest -q 2>&1 | tail -1", "OK\n", 0),
     ("python3", "python3 -m compileall -q pkg && ls pkg/__pycache__ | wc -l", "1\n", 0),
-    ("python3", "python3 -m venv --without-pip v && v/bin/python -c 'import sys; print(sys.prefix)'", "/work/v\n", 0),
-    ("python3", "python3 -m venv --without-pip v && . v/bin/activate && which python", "/work/v/bin/python\n", 0),
+    ("python3", "python3 -m venv --without-pip v && v/bin/python -c 'import sys; print(sys.prefix)'", "/proj/v\n", 0),
+    ("python3", "python3 -m venv --without-pip v && . v/bin/activate && which python", "/proj/v/bin/python\n", 0),
     ("python3", "python3 -c 'open(\"made.txt\", \"w\").write(\"x\\n\" * 3)'; wc -l < made.txt", "3\n", 0),
     ("python3", "echo in > f; python3 -c 'print(open(\"f\").read(), end=\"\")'", "in\n", 0),
     ("python3", "seq 5 | python3 -c 'import sys; print(sum(map(int, sys.stdin)))' | tr 5 6", "16\n", 0),
@@ -69,7 +69,7 @@ ROWS = [
     ("python3", "python3 -c 'exit(5)' & wait $!; echo $?", "5\n", 0),
     ("python3", "diff <(python3 -c 'print(1)') <(echo 1) && echo same", "same\n", 0),
     ("python3", "python3 -c 'import sys; print(open(sys.argv[1]).read())' <(echo sub)", "sub\n\n", 0),
-    ("python3", "mkdir -p d && cd d && python3 -c 'import os; print(os.getcwd())'", "/work/d\n", 0),
+    ("python3", "mkdir -p d && cd d && python3 -c 'import os; print(os.getcwd())'", "/proj/d\n", 0),
     ("python3", "ln -s in.txt l; python3 -c 'import os; print(os.readlink(\"l\"))'", "in.txt\n", 0),
     ("python3", "python3 -c 'import os; os.symlink(\"in.txt\", \"m\")'; cat m", "text\n", 0),
     ("python3", "python3 -c 'import sqlite3; print(sqlite3.connect(\"a.db\").execute(\"select 1\").fetchone())'", "(1,)\n", 0),
@@ -90,7 +90,7 @@ ROWS = [
     ("make", "make -s && cat out.txt", "TEXT\n", 0),
     ("make", "make -s nothing 2>/dev/null; echo $?", "2\n", 0),
     ("gcc", "gcc -o hello hello.c && ./hello a; echo $?", "hello 2\n7\n", 0),
-    ("gcc", "gcc -o hello hello.c && PATH=/work:$PATH && hello | wc -w", "2\n", 0),
+    ("gcc", "gcc -o hello hello.c && PATH=/proj:$PATH && hello | wc -w", "2\n", 0),
     ("perl", "perl -ne 'print uc' in.txt", "TEXT\n", 0),
     ("bash", "cat > b.sh <<'E'\npython3 -c 'print(1)'\nE\nbash b.sh", "1\n", 0),
 ]  # fmt: skip
