@@ -19,7 +19,7 @@ from ramet.store.gc.collect import REPACK_TINY_PACKS
 from ramet.store.model.ids import TreeId
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects, prove_create
 from ramet.store.packs.reader import PackReader
-from ramet.store.refs.retention import GRACE, Retention
+from ramet.store.refs.retention import GRACE, Retention, keep_set
 from ramet.store.repository import Repository
 from ramet.workspace.stored.events import JsonLines
 from ramet.workspace.stored.git_push import Push, record_push
@@ -553,3 +553,18 @@ def test_a_push_of_a_revision_that_never_was_a_head_goes() -> None:
     done = store.gc(grace=0)
     (left,) = place.list("pushes/")
     assert "abab" not in left and done.kept == 2, "what is to be pushed is kept"
+
+
+def test_a_fork_that_is_made_during_a_collection_is_not_called_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = MemoryObjects()
+    store, other = Store(place), Store(place)
+    write(store, "w", "echo x > /x")
+
+    def late(*arguments: Any) -> Any:
+        if "f" not in other.ls():
+            other["w"].fork(None, "f")  # its only new object, the record, lies in a pack that this gc has not listed
+        return keep_set(*arguments)
+
+    monkeypatch.setattr("ramet.store.gc.collect.keep_set", late)
+    store.gc(grace=0)
+    assert Store(place).ls() == ["f", "w"] and Store(place).verify().ok
