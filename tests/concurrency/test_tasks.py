@@ -115,13 +115,13 @@ async def a_source_that_fails_when_it_is_closed() -> None:
 
 
 async def a_timeout_whose_command_fails_when_it_is_cancelled() -> None:
-    from ramet.commands.system.run.timeout import _ended
+    from ramet.commands.system.run.timeout import _ends_in_time
 
     async def command() -> int:
         await fails_when_cancelled()
         return 0
 
-    waiting = asyncio.ensure_future(_ended(asyncio.ensure_future(command()), None))
+    waiting = asyncio.ensure_future(_ends_in_time(asyncio.ensure_future(command()), None))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     waiting.cancel()

@@ -42,11 +42,11 @@ class Memory:
         try:
             return await _COMMANDS[command.command](self, command)
         except OSError as problem:
-            raise ToolError(self._shown(f"{problem.filename}: {reason(problem)}")) from None
+            raise ToolError(self._model_view(f"{problem.filename}: {reason(problem)}")) from None
         except RametError as problem:
-            raise ToolError(self._shown(str(problem))) from None
+            raise ToolError(self._model_view(str(problem))) from None
 
-    def _shown(self, text: str) -> str:
+    def _model_view(self, text: str) -> str:
         return text if self._top == MEMORIES else text.replace(str(self._top), str(MEMORIES))
 
     async def _at(self, text: str) -> Path:

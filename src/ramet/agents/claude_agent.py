@@ -39,10 +39,10 @@ def workspace_tools(
 ) -> list[SdkMcpTool[Any]]:
     """Return the tools alone, for a server that also has others."""
     chosen, box = chosen_tools(tools, ws), Toolbox(ws, session_id)
-    return [_made(tool, chosen, box) for tool in chosen.values()]
+    return [_sdk_tool(tool, chosen, box) for tool in chosen.values()]
 
 
-def _made(tool: Tool, tools: Mapping[str, Tool], box: Toolbox) -> SdkMcpTool[Any]:
+def _sdk_tool(tool: Tool, tools: Mapping[str, Tool], box: Toolbox) -> SdkMcpTool[Any]:
     hints = ToolAnnotations(
         readOnlyHint=tool.read_only, destructiveHint=tool.destructive, idempotentHint=tool.idempotent,
         openWorldHint=False,

@@ -154,7 +154,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
             where = _absolute(path)
             found = await ops.scan_sorted(self._fs, where)
         except OSError as problem:
-            return LsResult(error=_told(path, problem))
+            return LsResult(error=_file_error(path, problem))
         return LsResult(entries=[_info(where / name, stat) for name, stat in found])
 
     def ls(self, path: str) -> LsResult:
@@ -170,7 +170,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
         try:
             data = await self._content(path)
         except OSError as problem:
-            return ReadResult(error=_told(path, problem))
+            return ReadResult(error=_file_error(path, problem))
         text = None if _is_media(path) else _as_text(data)
         if text is None:
             if len(data) > SHOWN:
@@ -189,7 +189,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
             top = self._cwd if path is None else _absolute(path)
             wanted = None if glob is None else compile_grep_include_glob(glob)
         except (OSError, InvalidGlobPatternError) as problem:
-            return GrepResult(error=_told(path or ".", problem))
+            return GrepResult(error=_file_error(path or ".", problem))
         if "\n" in pattern:
             return GrepResult(matches=[])  # no line contains it
         # The arguments are variables, which avoids quoting.
@@ -229,7 +229,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
                     found.append(_info(where, stat))
                 await asyncio.sleep(0)
         except (OSError, InvalidGlobPatternError) as problem:
-            return GlobResult(error=_told(path or ".", problem))
+            return GlobResult(error=_file_error(path or ".", problem))
         return GlobResult(matches=found)
 
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
@@ -272,7 +272,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
         try:
             await self._put(path, encode(content))
         except OSError as problem:
-            return WriteResult(error=_told(path, problem))
+            return WriteResult(error=_file_error(path, problem))
         await self._keep(f"write {path}")
         return WriteResult(path=path)
 
@@ -295,7 +295,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
             changed = data.replace(encode(old), encode(new))
             await self._fs.write(_absolute(path), changed, if_version=version)
         except OSError as problem:
-            return EditResult(error=_told(path, problem))
+            return EditResult(error=_file_error(path, problem))
         await self._keep(f"edit {path}")
         return EditResult(path=path, occurrences=found)
 
@@ -309,7 +309,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
         try:
             await ops.remove_tree(self._fs, _absolute(path))
         except OSError as problem:
-            return DeleteResult(error=_told(path, problem))
+            return DeleteResult(error=_file_error(path, problem))
         await self._keep(f"delete {path}")
         return DeleteResult(path=path)
 
@@ -347,7 +347,7 @@ def _code(problem: OSError) -> str:
     return CODES.get(problem.errno or 0) or reason(problem)
 
 
-def _told(path: str, problem: Exception) -> str:
+def _file_error(path: str, problem: Exception) -> str:
     why = _code(problem) if isinstance(problem, OSError) else str(problem)
     return f"File '{path}': {why}"
 

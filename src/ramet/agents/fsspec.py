@@ -156,7 +156,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
             return
         callback.set_size(info["size"])
         fs = await self._fs()
-        target = lpath if hasattr(lpath, "write") else _opened(lpath, "wb")
+        target = lpath if hasattr(lpath, "write") else _open_local(lpath, "wb")
         try:
             async with closing(fs.read(self._at(where))) as blocks:
                 async for block in blocks:
@@ -179,7 +179,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
             await self._makedirs(rpath, exist_ok=True)
             return
         callback.set_size(size)
-        with _opened(lpath, "rb") as source:
+        with _open_local(lpath, "rb") as source:
             await self._store_at(rpath, _blocks(source, callback), How.CREATE if mode == "create" else How.REPLACE)
 
     async def _store_at(self, path: str, data: bytes | AsyncIterator[bytes], how: How) -> None:
@@ -336,7 +336,7 @@ def _local_size(path: str) -> int | None:
     return None if os.path.isdir(path) else os.path.getsize(path)
 
 
-def _opened(path: str, mode: str) -> Any:
+def _open_local(path: str, mode: str) -> Any:
     """Read a local file; blocking is fine on fsspec's own thread."""
     return open(path, mode)
 

@@ -27,10 +27,10 @@ def workspace_tools(
     """Return all tools, or only these. A result's message is JSON; its artifact is the same object."""
     chosen, box = chosen_tools(tools, ws), Toolbox(ws, session_id)
     portal = cache(lambda: LoopThread("ramet-langchain"))  # a thread for synchronous calls only
-    return [_made(tool, chosen, box, portal) for tool in chosen.values()]
+    return [_langchain_tool(tool, chosen, box, portal) for tool in chosen.values()]
 
 
-def _made(tool: Tool, tools: Mapping[str, Tool], box: Toolbox, portal: Any) -> BaseTool:
+def _langchain_tool(tool: Tool, tools: Mapping[str, Tool], box: Toolbox, portal: Any) -> BaseTool:
     async def act(**given: Any) -> tuple[str, dict[str, Any]]:
         answer = await call_tool(tools, box, tool.name, given)
         if answer.failed:

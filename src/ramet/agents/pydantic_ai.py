@@ -260,7 +260,7 @@ class RametWorkspaceBackend:
             if stat.kind is Kind.LINK:
                 found.append(await _entry(fs, where / name, dangling=True))
             else:
-                found.append(_made(where / name, stat.kind, stat.size))
+                found.append(_file_entry(where / name, stat.kind, stat.size))
         return found
 
     async def make_dir(self, path: str) -> None:
@@ -371,12 +371,12 @@ async def _entry(fs: Any, path: Path, *, dangling: bool = False) -> FileEntry:
         stat = await fs.stat(path, follow=True)
     except OSError as problem:
         if dangling and problem.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return _made(path, Kind.LINK, None)
+            return _file_entry(path, Kind.LINK, None)
         raise
-    return _made(path, stat.kind, stat.size)
+    return _file_entry(path, stat.kind, stat.size)
 
 
-def _made(path: Path, kind: Kind, size: int | None) -> FileEntry:
+def _file_entry(path: Path, kind: Kind, size: int | None) -> FileEntry:
     return FileEntry(
         name=path.name or "/", path=str(path), is_dir=kind is Kind.DIR, size=size if kind is Kind.FILE else None
     )

@@ -99,7 +99,7 @@ class Cache(Passthrough):
     # ---------------------------------------------------------------------------------------------- reading
 
     async def stat(self, path: Path) -> Stat:
-        known = self._known(path)
+        known = self._cached_stat(path)
         if known is not None:
             if known[0] is None:
                 raise fail(2, path)
@@ -116,7 +116,7 @@ class Cache(Passthrough):
             self._remember(path, found, self._until(found))
         return found
 
-    def _known(self, path: Path) -> tuple[Stat | None, float] | None:
+    def _cached_stat(self, path: Path) -> tuple[Stat | None, float] | None:
         """Return the cached stat of a path, from its own entry or from its directory's listing."""
         known = self._index.get(path)
         listing = self._listings.get(path.parent)

@@ -58,12 +58,12 @@ class TreeResource(DiskResource):
             raise fail(errno.ENOENT, path)
 
     def scan_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]:
-        return self._shown(path, super().scan_now(path))
+        return self._visible(path, super().scan_now(path))
 
     def kinds_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]:
-        return self._shown(path, super().kinds_now(path))
+        return self._visible(path, super().kinds_now(path))
 
-    def _shown(self, path: Path, rows: Iterator[list[tuple[str, Stat]]]) -> Iterator[list[tuple[str, Stat]]]:
+    def _visible(self, path: Path, rows: Iterator[list[tuple[str, Stat]]]) -> Iterator[list[tuple[str, Stat]]]:
         for row in rows:
             if path == ROOT and self._hidden:
                 row = [entry for entry in row if entry[0] not in self._hidden]

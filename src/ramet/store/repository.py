@@ -269,7 +269,7 @@ class Repository:
         """Remove a workspace. Its revisions stay until they are collected."""
         self.refs.require(name)
         self.check_access(name, "readwrite")
-        why = self.policies.said(name).hold
+        why = self.policies.own(name).hold
         if why:
             raise RametError("workspace_held", f"workspace {name!r} is held: {why}", "lift the hold first")
         self.refs.delete(name)

@@ -130,7 +130,7 @@ class FifoStream(CountedStream):
         if self._open:
             self._open = False
             self._fifo.leave(self.how)
-            self._closed()
+            self._on_close()
 
     def _check(self, need: Open) -> None:
         if not self.how & need:

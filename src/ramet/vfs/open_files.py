@@ -36,7 +36,7 @@ class CountedStream(FileStream):
         self.on_close: Callable[[int, int], None] | None = None
         self.on_write: Callable[[], None] | None = None
 
-    def _closed(self) -> None:
+    def _on_close(self) -> None:
         if self.on_close is not None:
             report, self.on_close = self.on_close, None
             report(self.bytes_read, self.bytes_written)
@@ -93,7 +93,7 @@ class LocalStream(CountedStream):
     async def close(self) -> None:
         await super().close()
         self._handle.close()
-        self._closed()
+        self._on_close()
 
 
 class RemoteStream(CountedStream):
@@ -199,7 +199,7 @@ class RemoteStream(CountedStream):
             if self._gathered:
                 self._gathered.clear()
                 self._on_dirty(self, False)
-            self._closed()
+            self._on_close()
             closing = getattr(self._source, "aclose", None)
             if closing is not None:
                 await closing()
@@ -269,7 +269,7 @@ class DocumentStream(CountedStream):
                     how = How.APPEND
                 await self.resource.write(self._path, bytes(self._content), how, if_version=self._version)
         finally:
-            self._closed()
+            self._on_close()
 
 
 class DeviceStream(FileStream):

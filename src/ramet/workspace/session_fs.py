@@ -76,7 +76,7 @@ class SessionFS(Whole, Lending):
         if self._asks and self._policy is not None:
             await self._policy.check(Request("file", verb, path, self.session_id, self.agent_id))
 
-    def _seen(self, directory: Path, entries: list[tuple[str, Stat]]) -> list[tuple[str, Stat]]:
+    def _visible(self, directory: Path, entries: list[tuple[str, Stat]]) -> list[tuple[str, Stat]]:
         """Remove entries that are hidden from this session."""
         if not self._hides or self._policy is None:
             return entries
@@ -136,21 +136,21 @@ class SessionFS(Whole, Lending):
         await self._may.check(path, READ)
         async with closing(self._vfs.scan(path)) as entries:
             async for entry in entries:
-                if not self._hides or self._seen(path, [entry]):
+                if not self._hides or self._visible(path, [entry]):
                     yield entry
         self._note("scan", path)
 
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
         await self._ask("scan", path)
         await self._may.check(path, READ)
-        found = self._seen(path, await self._vfs.entries(path))
+        found = self._visible(path, await self._vfs.entries(path))
         self._note("scan", path)
         return found
 
     async def kinds(self, path: Path) -> list[tuple[str, Stat]]:
         await self._ask("scan", path)
         await self._may.check(path, READ)
-        found = self._seen(path, await self._vfs.kinds(path))
+        found = self._visible(path, await self._vfs.kinds(path))
         self._note("scan", path)
         return found
 

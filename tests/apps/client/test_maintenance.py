@@ -79,13 +79,15 @@ def test_what_is_kept_and_for_whom(remote: RemoteStore, tmp_path: Path) -> None:
     remote.retention(Retention(keep_last=2), "p")
     remote.hold("p", "case 42")
     assert here.retention(name="p") == remote.retention(name="p") == Retention(2, 60.0, hold="case 42")
-    assert remote.said("p") == here.said("p") and remote.said() == here.said() == Retention(5, 60.0)
+    assert remote.own_retention("p") == here.own_retention(
+        "p"
+    ) and remote.own_retention() == here.own_retention() == Retention(5, 60.0)
     remote.retention(Retention(keep_last=3), "p")
-    assert here.said("p") == Retention(3, hold="case 42"), "a hold is lifted by lifting it"
+    assert here.own_retention("p") == Retention(3, hold="case 42"), "a hold is lifted by lifting it"
     with pytest.raises(RametError, match="cannot place a hold"):
         remote.retention(Retention(hold="other"), "p")
     remote.lift("p")
-    assert not here.said("p").hold
+    assert not here.own_retention("p").hold
     pin = remote["p"].pin("1", seconds=1e6, why="review")
     assert remote.pins() == remote.pins("p") == here.pins() == [pin] and remote.pins("q") == []
     remote.unpin(pin.token)

@@ -151,9 +151,9 @@ def test_every_server_of_ours_has_these_bounds() -> None:
 
 def test_idle_clients_are_forgotten_behind_a_busy_one() -> None:
     gate = Authentication(None, ServerSettings())
-    gate._counted("busy")
+    gate._client("busy")
     for number in range(CLIENTS + 500):
-        gate._counted(str(number)).running -= 1
+        gate._client(str(number)).running -= 1
     assert len(gate._clients) == CLIENTS and "busy" in gate._clients and "0" not in gate._clients
 
 

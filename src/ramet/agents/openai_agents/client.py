@@ -94,7 +94,7 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
             exposed_ports=() if options is None else options.exposed_ports,
             checkpoint_store=None if options is None else options.checkpoint_store,
         )
-        return await self._opened(state)
+        return await self._open_session(state)
 
     async def resume(self, state: SandboxSessionState) -> SandboxSession:
         """Resume a session: on its live files if this process has them, else on its snapshot once started."""
@@ -103,7 +103,7 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         check = getattr(state, "assert_path_grants_rebound", None)
         if check is not None:
             check()
-        return await self._opened(state)
+        return await self._open_session(state)
 
     async def delete(self, session: SandboxSession) -> SandboxSession:
         inner = session._inner
@@ -116,7 +116,7 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
     def deserialize_session_state(self, payload: dict[str, object]) -> SandboxSessionState:
         return self._deserialize_session_state_payload(payload, RametSandboxSessionState)
 
-    async def _opened(self, state: RametSandboxSessionState) -> SandboxSession:
+    async def _open_session(self, state: RametSandboxSessionState) -> SandboxSession:
         preserved = state.session_id in OPEN
         inner = RametSandboxSession.from_state(state)
         inner._given = self._given

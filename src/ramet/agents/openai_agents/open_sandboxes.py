@@ -60,7 +60,7 @@ class OpenSandbox:
     agent_id: str = DEFAULT_AGENT_ID
     busy: set[int] = field(default_factory=set)
     """Numbers of running shell sessions."""
-    told: int = 0
+    reported: int = 0
     """Number of the first command that no revision names."""
     fingerprint: dict[str, str] | None = None
     """The last fingerprint of its tree."""
@@ -131,11 +131,11 @@ class OpenSandbox:
             mode = MountMode.READ if entry.read_only else MountMode.WRITE
             self.workspace.mount(str(where), native_resource(entry), mode)
 
-    def said(self) -> str:
+    def message(self) -> str:
         """Return the commands since the last call, shortened, for a revision's message."""
-        new = self.workspace.history.after(self.told - 1)
-        self.told = self.workspace.history.next_number
-        commands = [_asked(record.command) for record in new if record.kind == "command"]
+        new = self.workspace.history.after(self.reported - 1)
+        self.reported = self.workspace.history.next_number
+        commands = [_command_text(record.command) for record in new if record.kind == "command"]
         lines = [self.workspace.secrets.scrub_text(command.partition("\n")[0][:72]) for command in commands]
         shown = "; ".join(lines[-LINES:])
         return f"... {shown}" if len(lines) > LINES else shown
@@ -149,7 +149,7 @@ class OpenSandbox:
         return number
 
 
-def _asked(command: str) -> str:
+def _command_text(command: str) -> str:
     """Return the text of `'sh' '-lc' 'TEXT'`, or the words of any other command line."""
     words = shlex.split(command)
     return (words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else shlex.join(words)).strip()

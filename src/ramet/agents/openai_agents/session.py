@@ -543,8 +543,8 @@ class RametSandboxSession(BaseSandboxSession):
     async def _checkpoint(self, store: str, workspace: str) -> Pointer:
         live = self._here()
         await live.workspace.sync()
-        records = tuple(record.as_dict() for record in live.workspace.history.after(live.told - 1))
-        made = RevisionNote(live.said(), str(live.root), records)
+        records = tuple(record.as_dict() for record in live.workspace.history.after(live.reported - 1))
+        made = RevisionNote(live.message(), str(live.root), records)
         revision = await commit(store, workspace, await live.tree(self._skipped()), made)
         return Pointer(store, workspace, revision.id.hex())
 

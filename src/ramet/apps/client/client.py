@@ -155,13 +155,13 @@ class RemoteStore:
         url = "/v1/store/retention" if name is None else f"{_of(name)}/retention"
         if policy is None:
             return as_kind(self._http.get(url)["effective"], Retention)
-        if policy.hold and policy.hold != self.said(name).hold:
+        if policy.hold and policy.hold != self.own_retention(name).hold:
             raise RametError("invalid_argument", "cannot place a hold with a policy on a server", "use hold(name, why)")
         body = {key: value for key, value in policy.__dict__.items() if key != "hold"}
         self._http.ask("PUT", url, body)
         return policy
 
-    def said(self, name: str | None = None) -> Retention:
+    def own_retention(self, name: str | None = None) -> Retention:
         """Return the policy set on a workspace (or the store) itself, without the store's defaults."""
         url = "/v1/store/retention" if name is None else f"{_of(name)}/retention"
         return as_kind(self._http.get(url)["said"], Retention)
@@ -219,7 +219,7 @@ class RemoteStore:
         """Iterate over the change feed after a cursor: `async for event in store.events(since=event.cursor)`."""
         from ramet.store.refs.feed import Event
 
-        async for line in self._followed("/v1/feed", since=since, follow="true" if follow else None):
+        async for line in self._event_stream("/v1/feed", since=since, follow="true" if follow else None):
             plain = json.loads(line)
             yield Event(plain["envelope"], plain["cursor"])
 
@@ -230,7 +230,7 @@ class RemoteStore:
 
         `since` is the id of the last event you received. Without `follow` it ends after the past events.
         """
-        lines = self._followed(
+        lines = self._event_stream(
             "/v1/events", since=since if since is not None or follow else 0, workspace=workspace
         )  # fmt: skip
         while True:
@@ -242,7 +242,7 @@ class RemoteStore:
                 return
             yield found
 
-    async def _followed(self, url: str, **query: Any) -> AsyncIterator[bytes]:
+    async def _event_stream(self, url: str, **query: Any) -> AsyncIterator[bytes]:
         async with (
             self._address.async_client() as http,
             http.stream("GET", url, params=without_none(query), timeout=None) as response,

@@ -407,7 +407,7 @@ class RemoteRef:
         from ramet.workspace.stored.export import write_git
 
         done = GitExport(branch_name(self.name))
-        write_git(target, done, self._noted(done, progress))
+        write_git(target, done, self._pass_report(done, progress))
         return done
 
     def git_stream(self, *, progress: Progress = silent) -> Iterator[bytes]:
@@ -418,7 +418,7 @@ class RemoteRef:
             progress("bytes", done, None)
             yield piece
 
-    def _noted(self, done: GitExport, progress: Progress) -> Iterator[bytes]:
+    def _pass_report(self, done: GitExport, progress: Progress) -> Iterator[bytes]:
         """Pass the stream on; copy the report in its last comment to `done`."""
         end = b""
         for piece in self.git_stream(progress=progress):
@@ -484,11 +484,11 @@ class RemoteRef:
                     file, prefix=prefix, message=message, author=author, kind=kind, progress=progress
                 )
         query = {"prefix": prefix, "message": message, "author": author, "kind": kind}
-        sent = self._http.ask("PUT", f"{self._url}/snapshot", query=query, content=_told(source, progress))
+        sent = self._http.ask("PUT", f"{self._url}/snapshot", query=query, content=_report_progress(source, progress))
         return as_imported(sent)
 
 
-def _told(source: IO[bytes], progress: Progress) -> Iterator[bytes]:
+def _report_progress(source: IO[bytes], progress: Progress) -> Iterator[bytes]:
     done = 0
     for block in blocks_of(source):
         done += len(block)

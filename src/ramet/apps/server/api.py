@@ -122,7 +122,7 @@ class Api:
         call = Call(scope, receive, scope.get("ramet.client", ""))
         try:
             with acting(principal=self.access.principal(call) or ""), self.access.as_principal(call):
-                reply = await self._answered(call)
+                reply = await self._answer(call)
                 await send_reply(reply, call, send)
         except ClientGone:
             return
@@ -130,7 +130,7 @@ class Api:
             if not call.gone:
                 raise
 
-    async def _answered(self, call: Call) -> Reply:
+    async def _answer(self, call: Call) -> Reply:
         scope = call.scope
         try:
             raw: bytes = scope.get("raw_path") or scope["path"].encode()

@@ -47,7 +47,7 @@ class Authentication:
             return
         try:
             name = self._let_in(scope)
-            client = self._counted(name)
+            client = self._client(name)
         except Refusal as refused:
             await send_reply(problem_reply(refused), Call(scope, receive), send)
             return
@@ -99,7 +99,7 @@ class Authentication:
         if _host_name(text) not in hosts:
             raise Refusal("permission_denied", "unknown Host header", "use a name that the server allows", status=421)
 
-    def _counted(self, name: str) -> _Client:
+    def _client(self, name: str) -> _Client:
         bounds = self._settings.bounds
         client = self._clients.get(name)
         if client is None:

@@ -78,7 +78,7 @@ async def long_work(
 async def _running(api: Api, work: Callable[[ThreadProgress], T], progress: ThreadProgress) -> T:
     api.working += 1
     # A separate thread: the store's threads are few, and ordinary requests need them.
-    task = asyncio.ensure_future(asyncio.to_thread(_kept, work, progress))
+    task = asyncio.ensure_future(asyncio.to_thread(_stoppable, work, progress))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -89,7 +89,7 @@ async def _running(api: Api, work: Callable[[ThreadProgress], T], progress: Thre
         api.working -= 1
 
 
-def _kept(work: Callable[[ThreadProgress], T], progress: ThreadProgress) -> T:
+def _stoppable(work: Callable[[ThreadProgress], T], progress: ThreadProgress) -> T:
     try:
         return work(progress)
     except StopWork:

@@ -109,7 +109,7 @@ class IdempotencyKeys:
             if hosted is not None:
                 hosted.leave()
             elif self._workspaces.store is not None and not _inside(call):
-                return await self._noted(api, call, name, asked, handler)
+                return await self._run_logged(api, call, name, asked, handler)
             return await handler(api, call)
         mark = f"idempotency:{name[:32]}"
         hosted.committer.keys[mark] = None
@@ -122,7 +122,7 @@ class IdempotencyKeys:
             hosted.committer.keys.pop(mark, None)
             hosted.leave()
 
-    async def _noted(
+    async def _run_logged(
         self, api: Api, call: Call, name: str, asked: str, handler: Callable[[Any, Call], Awaitable[Reply]]
     ) -> Reply:
         """Run a request that changes no workspace's inside: store its start, then its response."""
@@ -171,7 +171,7 @@ class IdempotencyKeys:
             headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in found["headers"]]
             return _again(Reply(found["body"].encode("utf-8", "surrogateescape"), found["status"], headers))
         mark = f"idempotency:{name[:32]}"
-        if call.parts and _inside(call) and await self._workspaces.blocking(self._happened, call.parts[0], mark):
+        if call.parts and _inside(call) and await self._workspaces.blocking(self._has_happened, call.parts[0], mark):
             raise _unknown("the server stopped after this request took effect, before it responded")
         return None
 
@@ -186,7 +186,7 @@ class IdempotencyKeys:
                 continue
         return None
 
-    def _happened(self, workspace: str, mark: str) -> bool:
+    def _has_happened(self, workspace: str, mark: str) -> bool:
         try:
             log = self._workspaces.need_store()[workspace].log()
         except RametError:

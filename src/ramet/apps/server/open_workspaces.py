@@ -215,11 +215,11 @@ class OpenWorkspaces:
                 hosted = None
             if hosted is None:
                 with acting_for(TRUSTED):  # it is open for all who may use it, and outlives this request
-                    hosted = await self._opened(name)
+                    hosted = await self._open_stored(name)
             hosted.enter()
             return hosted
 
-    async def _opened(self, name: str) -> OpenWorkspace:
+    async def _open_stored(self, name: str) -> OpenWorkspace:
         if not NAME.fullmatch(name):
             raise not_found(name)
         store, config = self.store, self._config(name)
@@ -235,7 +235,7 @@ class OpenWorkspaces:
         if config is not None:
             opening = await self.blocking(config.open, store, name, **options)
         else:
-            mounts, resources = self._given(name)
+            mounts, resources = self._server_mounts(name)
             opening = store.open(name, mounts=mounts, resources=resources, **options)
         ws = await opening.__aenter__()
         ws.stream_uploads()
@@ -261,7 +261,7 @@ class OpenWorkspaces:
     def _config(self, name: str) -> Config | None:
         return self.settings.configs.get(name) or self.settings.configs.get("*")
 
-    def _given(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _server_mounts(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the server's mounts for a workspace, and resources for mounts saved without content."""
         given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
         resources: dict[str, Any] = {
@@ -394,7 +394,7 @@ class OpenWorkspaces:
         )  # fmt: skip
         name = sandbox.name
         config = self._config(bound or name)
-        mounts, resources = self._given(bound or name)
+        mounts, resources = self._server_mounts(bound or name)
 
         def opens(name: str, **options: Any) -> WorkspaceOpener:
             options["settings"] = self._workspace_settings(config)

@@ -112,7 +112,7 @@ class Pages:
         call = Call(scope, receive)
         try:
             path = scope["path"].removeprefix(scope.get("root_path", ""))
-            reply = await self._answered(call, scope["method"], path)
+            reply = await self._answer(call, scope["method"], path)
         except Refusal as refused:
             reply = problem_reply(refused)
         except ClientGone:
@@ -120,7 +120,7 @@ class Pages:
         reply.headers += HEADERS
         await send_reply(reply, call, send)
 
-    async def _answered(self, call: Call, method: str, path: str) -> Reply:
+    async def _answer(self, call: Call, method: str, path: str) -> Reply:
         if path == "/link":
             self._only(method, "POST")
             return answer({"link": self.links.make(self._bearer(call))}, 201)

@@ -103,7 +103,7 @@ class ObjectResource(Whole):
         if len(self._kinds) > KNOWN:
             self._kinds.popitem(last=False)
 
-    def _known(self, path: Path) -> Kind | None:
+    def _known_kind(self, path: Path) -> Kind | None:
         if len(path) == 1:
             return Kind.DIR
         found = self._kinds.get(path)
@@ -131,7 +131,7 @@ class ObjectResource(Whole):
         if len(path) == 1:
             return self._directory()  # it exists because it is mounted; listing it reports errors
         key = self._key(path)
-        if self._known(path) is not Kind.DIR:
+        if self._known_kind(path) is not Kind.DIR:
             try:
                 found = stat_of(await self._ask(path, lambda: obstore.head_async(self._store, key)), self._ttl)
                 self._note(path, Kind.FILE)
@@ -149,7 +149,7 @@ class ObjectResource(Whole):
         import obstore
 
         parent = path.parent
-        while len(parent) > 1 and self._known(parent) is not Kind.DIR:
+        while len(parent) > 1 and self._known_kind(parent) is not Kind.DIR:
             try:
                 await self._ask(parent, lambda at=parent: obstore.head_async(self._store, self._key(at)))  # type: ignore[misc]
                 return fail(errno.ENOTDIR, path)
@@ -267,7 +267,7 @@ class ObjectResource(Whole):
                 # The pieces and the number of them in flight grow while the reader goes on.
                 while at < end and len(pending) < _in_flight(size):
                     piece = min(size, end - at)
-                    pending.append((at, piece, asyncio.ensure_future(self._opened(path, at, piece, etag))))
+                    pending.append((at, piece, asyncio.ensure_future(self._open_range(path, at, piece, etag))))
                     at += piece
                     size = max(size, min(size * 2, LARGEST))
                 begin, piece, opened = pending.popleft()
@@ -309,7 +309,7 @@ class ObjectResource(Whole):
                 return None
             raise
 
-    async def _opened(self, path: Path, start: int, size: int, etag: str | None) -> Any:
+    async def _open_range(self, path: Path, start: int, size: int, etag: str | None) -> Any:
         """One range, whose bytes begin to arrive."""
         import obstore
 
@@ -341,7 +341,7 @@ class ObjectResource(Whole):
             if not isinstance(failure, Unavailable) or attempt >= ATTEMPTS:
                 raise failure from None
             await asyncio.sleep(0.02 * 4**attempt)
-            result = self._opened(path, start, size, etag)
+            result = self._open_range(path, start, size, etag)
 
     async def _not_a_file(self, path: Path) -> OSError:
         stat = await self.stat(path)  # raises when nothing is there
@@ -415,11 +415,11 @@ class ObjectResource(Whole):
         if len(path) == 1:
             raise fail(errno.EISDIR, path)
         await self._need_parent(path)
-        if self._known(path) is not Kind.FILE and (await self._page(path, self._key(path) + "/"))[0]:
+        if self._known_kind(path) is not Kind.FILE and (await self._page(path, self._key(path) + "/"))[0]:
             raise fail(errno.EISDIR, path)
 
     async def _need_parent(self, path: Path) -> None:
-        if self._known(path.parent) is Kind.DIR:
+        if self._known_kind(path.parent) is Kind.DIR:
             return
         if (await self.stat(path.parent)).kind is not Kind.DIR:
             raise fail(errno.ENOTDIR, path)

@@ -179,7 +179,7 @@ class FsspecResource:
         return list(found.items())
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
-        file = await self._ask(path, lambda: self._opened(path))
+        file = await self._ask(path, lambda: self._open(path))
         try:
             while stop is None or start < stop:
                 size = BLOCK if stop is None else min(BLOCK, stop - start)
@@ -191,7 +191,7 @@ class FsspecResource:
         finally:
             await self._ask(path, file.close)
 
-    def _opened(self, path: Path) -> Any:
+    def _open(self, path: Path) -> Any:
         kind = self._there(path).kind
         if kind is not Kind.FILE:
             raise fail({Kind.DIR: errno.EISDIR, Kind.LINK: errno.ELOOP}.get(kind, errno.EINVAL), path)

@@ -110,7 +110,7 @@ class HTTPResource(Unwritable):
     def describe(self) -> Description:
         return self.config.describe()
 
-    def _asked(
+    def _request(
         self, method: str, url: str, *, path: Path, headers: Mapping[str, str] | None = None, also: Collection[int] = ()
     ) -> AbstractAsyncContextManager[httpx2.Response]:
         token = secret_from(self.config.token_env)
@@ -126,7 +126,7 @@ class HTTPResource(Unwritable):
     async def stat(self, path: Path) -> Stat:
         if len(path) == 1:
             return self._directory()
-        known = await self._known(path)
+        known = await self._listed_kind(path)
         if known is Kind.DIR:
             return self._directory()
         try:
@@ -137,11 +137,11 @@ class HTTPResource(Unwritable):
         return await self._head(path, self._url(path) + "/")
 
     async def _head(self, path: Path, url: str) -> Stat:
-        async with self._asked("HEAD", url, path=path, also=(405, 501)) as response:
+        async with self._request("HEAD", url, path=path, also=(405, 501)) as response:
             if response.status_code < 300:
                 return self._stat_of(response)
         # A server that answers no HEAD tells the same with the first byte.
-        async with self._asked("GET", url, path=path, headers={"Range": "bytes=0-0"}, also=(416,)) as response:
+        async with self._request("GET", url, path=path, headers={"Range": "bytes=0-0"}, also=(416,)) as response:
             return self._stat_of(response)
 
     def _stat_of(self, response: httpx2.Response) -> Stat:
@@ -156,7 +156,7 @@ class HTTPResource(Unwritable):
     def _directory(self) -> Stat:
         return Stat(Kind.DIR, ttl=self.config.ttl)
 
-    async def _known(self, path: Path) -> Kind | None:
+    async def _listed_kind(self, path: Path) -> Kind | None:
         """What the list says of a path; None without a list."""
         table = await self._listed()
         if table is None:
@@ -182,7 +182,7 @@ class HTTPResource(Unwritable):
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         table = await self._listed()
         if table is not None:
-            if len(path) > 1 and await self._known(path) is Kind.FILE:
+            if len(path) > 1 and await self._listed_kind(path) is Kind.FILE:
                 raise fail(errno.ENOTDIR, path)
             for below, kind in table.items():
                 if len(below) > 1 and below.parent == path:
@@ -202,7 +202,7 @@ class HTTPResource(Unwritable):
 
     async def _whole(self, url: str, path: Path) -> bytes:
         parts: list[bytes] = []
-        async with self._asked("GET", url, path=path) as response:
+        async with self._request("GET", url, path=path) as response:
             async for block in self._client.blocks(response, path):
                 parts.append(block)
                 if sum(map(len, parts)) > LARGEST_INDEX:
@@ -218,7 +218,7 @@ class HTTPResource(Unwritable):
         return self._read(path, version, start, stop)
 
     async def _read(self, path: Path, version: str | None, start: int, stop: int | None) -> AsyncIterator[bytes]:
-        if len(path) == 1 or await self._known(path) is Kind.DIR:
+        if len(path) == 1 or await self._listed_kind(path) is Kind.DIR:
             raise fail(errno.EISDIR, path)
         if stop is not None and stop <= start:
             return
@@ -248,7 +248,7 @@ class HTTPResource(Unwritable):
         headers = {} if version is None else {"If-Match": f'"{version}"'}
         if start or stop is not None:
             headers["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
-        return self._asked("GET", self._url(path), path=path, headers=headers, also=(416,))
+        return self._request("GET", self._url(path), path=path, headers=headers, also=(416,))
 
     async def close(self) -> None:
         await self._client.close()

@@ -233,10 +233,10 @@ class SSHResource:
                 start += len(block)
                 yield block
         finally:
-            await self._closed(file)
+            await self._close(file)
 
     @staticmethod
-    async def _closed(file: Any) -> None:
+    async def _close(file: Any) -> None:
         import asyncssh
 
         try:
@@ -265,7 +265,7 @@ class SSHResource:
             self._need_file(found, path)
         if how is How.LINK:
             target = data if isinstance(data, bytes) else b"".join([block async for block in data])
-            await self._made(path, sftp, name, sftp.symlink(target, name))
+            await self._create(path, sftp, name, sftp.symlink(target, name))
         elif how in (How.APPEND, How.PATCH) and (found is not None or how is How.PATCH):
             if found is None:
                 raise fail(errno.ENOENT, path)
@@ -294,7 +294,7 @@ class SSHResource:
             if found is not None and found.mode is not None:
                 await self._ask(path, sftp.chmod(temporary, found.mode))
             if how is How.CREATE:  # a link is refused where something is; a rename would replace it
-                await self._made(path, sftp, name, sftp.link(temporary, name))
+                await self._create(path, sftp, name, sftp.link(temporary, name))
                 await self._ask(path, sftp.remove(temporary))
             else:
                 await self._ask(path, sftp.posix_rename(temporary, name))
@@ -324,9 +324,9 @@ class SSHResource:
                     await self._ask(path, file.write(block, at))
                     at += len(block)
         finally:
-            await self._closed(file)
+            await self._close(file)
 
-    async def _made(self, path: Path, sftp: Any, name: bytes, request: Awaitable[None]) -> None:
+    async def _create(self, path: Path, sftp: Any, name: bytes, request: Awaitable[None]) -> None:
         """A request that makes a name; a bare failure mostly means that something is there."""
         try:
             await self._ask(path, request)
@@ -341,7 +341,7 @@ class SSHResource:
         if len(path) == 1:
             raise fail(errno.EEXIST, path)
         sftp, name = await self._at(path)
-        await self._made(path, sftp, name, sftp.mkdir(name))
+        await self._create(path, sftp, name, sftp.mkdir(name))
 
     async def remove(self, path: Path) -> None:
         if len(path) == 1:

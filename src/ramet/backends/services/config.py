@@ -62,14 +62,14 @@ class ServiceConfig:
         return value if value is not None else secret_from(getattr(self, f"{name}_env"))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self._shown().items() if value not in (None, ()))
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._public().items() if value not in (None, ()))
         return f"{type(self).__name__}({shown})"
 
-    def _shown(self) -> dict[str, object]:
+    def _public(self) -> dict[str, object]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: REDACTED if name in self.secrets and value else value for name, value in values.items()}
 
     def describe(self) -> Description:
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in self._shown().items()}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in self._public().items()}
         redacted = tuple(name for name in self.secrets if plain[name] is not None)
         return Description(self.kind, plain, redacted, needs_override=True)

@@ -85,10 +85,10 @@ class GitTree:
         loop = asyncio.get_running_loop()
         if loop not in self._loading:  # readers that come at once share one look
             task = self._loading[loop] = asyncio.ensure_future(self._look(path))
-            task.add_done_callback(lambda done: self._looked(loop, done))
+            task.add_done_callback(lambda done: self._forget_lookup(loop, done))
         return await asyncio.shield(self._loading[loop])
 
-    def _looked(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[_Commit]) -> None:
+    def _forget_lookup(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[_Commit]) -> None:
         del self._loading[loop]
         if not task.cancelled():
             task.exception()  # all readers may have gone
@@ -275,7 +275,7 @@ class GitTree:
             raise fail(errno.ENOTSUP, path)
         content = await bounded(data, path)
         for attempt in (1, 2):
-            found = await self._known(path)
+            found = await self._find(path)
             if found is not None and how is How.CREATE:
                 raise fail(errno.EEXIST, path)
             if found is not None and found.kind is not Kind.FILE:
@@ -299,7 +299,7 @@ class GitTree:
         self.forget()
         return Stat(Kind.FILE, len(content), None, sha, self._ttl)
 
-    async def _known(self, path: Path) -> GitEntry | None:
+    async def _find(self, path: Path) -> GitEntry | None:
         if path == ROOT or self._is_empty(path):
             raise fail(errno.EISDIR, path)
         try:
@@ -324,7 +324,7 @@ class GitTree:
         return str(answer.json()["content"]["sha"])
 
     async def mkdir(self, path: Path) -> None:
-        if path == ROOT or self._is_empty(path) or await self._known(path) is not None:
+        if path == ROOT or self._is_empty(path) or await self._find(path) is not None:
             raise fail(errno.EEXIST, path)
         await self._check_parents(path)
         self._empty.add(path)
@@ -367,7 +367,7 @@ class GitTree:
             raise fail(errno.EINVAL, dst)
         await self._check_parents(dst)
         there = None if not self._is_empty(dst) else GitEntry("040000", "", None)
-        there = there or await self._known(dst)
+        there = there or await self._find(dst)
         if there is not None and (there.kind is Kind.DIR) != (entry.kind is Kind.DIR):
             raise fail(errno.EISDIR if there.kind is Kind.DIR else errno.ENOTDIR, dst)
         if there is not None and there.kind is Kind.DIR and dst not in self._empty:
@@ -407,7 +407,7 @@ class GitTree:
         commit = await self._now(edits[0].path)
         tree: list[dict[str, Any]] = []
         for edit in edits:
-            found = await self._known(edit.path)
+            found = await self._find(edit.path)
             if edit.version is not None and (found is None or found.sha != edit.version):
                 raise fail(errno.ESTALE, edit.path)
             if edit.content is None:

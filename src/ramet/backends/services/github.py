@@ -239,12 +239,14 @@ class GitHubResource(Service):
         changed = front_matter.edits(place.path, old.decode(), text, EDITABLE)
         if not changed:
             return
-        body: dict[str, object] = {name: await self._sent(name, value, place.path) for name, value in changed.items()}
+        body: dict[str, object] = {
+            name: await self._api_form(name, value, place.path) for name, value in changed.items()
+        }
         await self._rest.send(
             "PATCH", f"{self._repo}/issues/{place.items[0].key}", path=place.path, json_body=body, repeatable=True
         )
 
-    async def _sent(self, name: str, value: Value, path: Path) -> object:
+    async def _api_form(self, name: str, value: Value, path: Path) -> object:
         """A value of the front matter as the API takes it."""
         match name:
             case "labels" | "assignees":

@@ -92,7 +92,7 @@ class GitHubCIResource(Service):
             Collection("/runs", self._runs, self._run, key_first),
             Asked("/runs/*/run.json", self._run_json),
             Asked("/runs/*/jobs.jsonl", lambda place: json_lines(self._jobs_of(place))),
-            Asked("/runs/*/failed.log", self._failed),
+            Asked("/runs/*/failed.log", self._failed_log),
             Asked("/runs/*/annotations.jsonl", lambda place: json_lines(self._annotations(place))),
             Collection("/runs/*/jobs", self._jobs, self._job, key_first),
             Asked("/runs/*/jobs/*", lambda place: self._log(place.data, place.path)),
@@ -178,7 +178,7 @@ class GitHubCIResource(Service):
             async for block in stream:
                 yield block
 
-    async def _failed(self, place: Place) -> AsyncIterator[bytes]:
+    async def _failed_log(self, place: Place) -> AsyncIterator[bytes]:
         async with closing(self._jobs_of(place)) as jobs:
             async for job in jobs:
                 if job["conclusion"] in FAILED:

@@ -100,10 +100,10 @@ class Rest:
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = asyncio.ensure_future(self._get(url, accept, path, missing))
-            flight.add_done_callback(lambda done: self._landed(key, done))
+            flight.add_done_callback(lambda done: self._end_flight(key, done))
         return await asyncio.shield(flight)
 
-    def _landed(self, key: tuple[asyncio.AbstractEventLoop, str, str], flight: asyncio.Task[Answer]) -> None:
+    def _end_flight(self, key: tuple[asyncio.AbstractEventLoop, str, str], flight: asyncio.Task[Answer]) -> None:
         del self._flights[key]
         if not flight.cancelled():
             flight.exception()  # all callers may have gone

@@ -292,7 +292,7 @@ class _Zip:
                 info.compress_type, info.external_attr = kind, 0o10600 << 16
                 archive.writestr(info, self.piped, compresslevel=o.level or None)
                 if not o.quiet:
-                    await self._told("-", info, "-" in old)
+                    await self._report("-", info, "-" in old)
             if o.comment:
                 if not o.quiet:
                     await proc.emit(b"enter new zip file comment (end with .):\n")
@@ -350,9 +350,9 @@ class _Zip:
             yield block
         self.total, self.packed = self.total + size, self.packed + (info.compress_size if size else 0)
         if not o.quiet:
-            await self._told(stored, info, replaced)
+            await self._report(stored, info, replaced)
 
-    async def _told(self, stored: str, info: zipfile.ZipInfo, replaced: bool) -> None:
+    async def _report(self, stored: str, info: zipfile.ZipInfo, replaced: bool) -> None:
         packed = info.compress_type != zipfile.ZIP_STORED and info.file_size
         how = "bzipped" if info.compress_type == zipfile.ZIP_BZIP2 else "deflated"
         note = f"({how} {round((1 - info.compress_size / info.file_size) * 100)}%)" if packed else "(stored 0%)"

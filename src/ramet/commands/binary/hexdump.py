@@ -50,7 +50,7 @@ class HexdumpOptions:
 
 async def hexdump(proc: Proc, o: HexdumpOptions, operands: list[str]) -> int:
     inputs = Inputs(proc, operands, dash=False, name=str)
-    status = await _shown(proc, await _with_files(proc, o), inputs)
+    status = await _dump(proc, await _with_files(proc, o), inputs)
     if inputs.failed == len(operands) > 0:
         proc.complain("all input file arguments failed")
     return status
@@ -81,7 +81,7 @@ def _amount(text: str, option: str, what: str) -> int:
         raise UsageError(f"failed to parse {what}: {quote(text)}: Invalid argument", hint=False) from None
 
 
-async def _shown(proc: Proc, o: HexdumpOptions, inputs: Inputs) -> int:
+async def _dump(proc: Proc, o: HexdumpOptions, inputs: Inputs) -> int:
     skip = _amount(o.skip, "-s", "offset")
     count = None if o.length is None else _amount(o.length, "-n", "length")
     chosen = [name for name, _ in o.order if name in _NAMED or name == "formats"]

@@ -235,7 +235,7 @@ def _answers(
         found, complaint = _results(run, held.value if held is not None else document)
         writer = yaml_text.YamlWriter(library, held, asked.indent, asked.pretty)
         shown = "yaml" if asked.form == "auto" else asked.form
-        texts += [_shown(writer, item, shown, asked.o, len(texts) + at) for at, item in enumerate(found)]
+        texts += [_render(writer, item, shown, asked.o, len(texts) + at) for at, item in enumerate(found)]
         results += found
         if complaint is not None:
             break
@@ -255,7 +255,7 @@ def _results(run: Run, value: Json) -> tuple[list[Json], str | None]:
     return results, None
 
 
-def _shown(writer: YamlWriter, value: Json, form: str, o: JqOptions, number: int) -> str:
+def _render(writer: YamlWriter, value: Json, form: str, o: JqOptions, number: int) -> str:
     if isinstance(value, str) and (o.raw_output or form == "yaml"):
         return value + "\n"
     if form == "props":

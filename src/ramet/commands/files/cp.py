@@ -344,9 +344,9 @@ class Copier:
             wanted = (0o666 if self.drop_mode else mode & 0o777) & ~self.proc.umask
         elif there.mode is not None and there.kind is Kind.FILE:
             wanted = there.mode
-        await set_attrs(self.proc, dst, self._kept(wanted, stat))
+        await set_attrs(self.proc, dst, self._preserved_attrs(wanted, stat))
 
-    def _kept(self, mode: int | None, stat: Stat) -> Attrs:
+    def _preserved_attrs(self, mode: int | None, stat: Stat) -> Attrs:
         return Attrs(mode, stat.mtime_ns, atime_ns=stat.atime_ns) if self.keep_time else Attrs(mode)
 
     async def _directory(
@@ -412,7 +412,7 @@ class Copier:
             mode = 0o777 if self.drop_mode else mode_of(stat)
             if not self.keep_mode:
                 mode &= ~proc.umask & 0o777
-            await set_attrs(proc, dst, self._kept(mode, stat))
+            await set_attrs(proc, dst, self._preserved_attrs(mode, stat))
         return good
 
     @property

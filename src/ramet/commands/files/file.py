@@ -119,10 +119,10 @@ async def _kind(proc: Proc, o: FileOptions, word: str, tests: list[Test]) -> tup
     except OSError as error:
         text = f"cannot open `{word}' ({reason(error)})"
         return text, text
-    return await _looked(o, data, tests)
+    return await _detect(o, data, tests)
 
 
-async def _looked(o: FileOptions, data: bytes, tests: list[Test]) -> tuple[str, str]:
+async def _detect(o: FileOptions, data: bytes, tests: list[Test]) -> tuple[str, str]:
     """Return what data is by the tests of the user, by what it holds packed, or by what is known of types here."""
     found = identified(tests, data) if tests else None
     if found is not None:

@@ -59,7 +59,7 @@ def identified(tests: Iterable[Test], data: bytes) -> tuple[str, str] | None:
             break
         if test.level > depth + 1:
             continue
-        held = _held(test, data, test.offset + (end if test.relative else 0))
+        held = _match(test, data, test.offset + (end if test.relative else 0))
         if held is None:
             depth = min(depth, test.level - 1)
             continue
@@ -76,7 +76,7 @@ def identified(tests: Iterable[Test], data: bytes) -> tuple[str, str] | None:
 
 def of_text(tests: Iterable[Test], data: bytes) -> bool:
     """Return whether the test that holds first looks for text, of which more may be said."""
-    first = next((t for t in tests if t.level == 0 and _held(t, data, t.offset) is not None), None)
+    first = next((t for t in tests if t.level == 0 and _match(t, data, t.offset) is not None), None)
     return first is not None and first.kind.startswith(("search", "regex"))
 
 
@@ -109,7 +109,7 @@ def _unescaped(text: str) -> bytes:
     return b"".join([*pieces, encode(raw[at:])])
 
 
-def _held(test: Test, data: bytes, at: int) -> tuple[str | float, int] | None:
+def _match(test: Test, data: bytes, at: int) -> tuple[str | float, int] | None:
     """Return what was found and where it ends; None when the test does not hold."""
     kind, _, flags = test.kind.partition("/")
     if kind == "default":

@@ -98,7 +98,7 @@ async def flock(proc: Proc, o: FlockOptions, operands: list[str]) -> int:
         proc.complain("cannot set up timer: Invalid argument")
         return OS_ERROR
     try:
-        owner, key = await _opened(proc, word)
+        owner, key = await _open(proc, word)
     except OSError as error:
         proc.complain(f"cannot open lock file {shown(word)}: {reason(error)}")
         return NO_INPUT
@@ -115,7 +115,7 @@ async def flock(proc: Proc, o: FlockOptions, operands: list[str]) -> int:
             await owner.close()
 
 
-async def _opened(proc: Proc, word: str) -> tuple[FileStream | _Owner, Hashable]:
+async def _open(proc: Proc, word: str) -> tuple[FileStream | _Owner, Hashable]:
     """Return a lock file, made where there is none; a directory serves as well."""
     path = await proc.fs.resolve(proc.path(word), missing_ok=True)
     try:

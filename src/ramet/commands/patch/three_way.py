@@ -22,12 +22,12 @@ def blocks(
 ) -> list[Region]:
     """Return the regions changed in either text, overlapping ones joined; `check` runs periodically."""
 
-    def looked() -> None:
+    def watch_time() -> None:
         if check is not None:
             check()
 
-    left = [(c.a, c.b, c.c, c.d) for c in changes(old, mine, check=looked)]
-    right = [(c.a, c.b, c.c, c.d) for c in changes(old, yours, check=looked)]
+    left = [(c.a, c.b, c.c, c.d) for c in changes(old, mine, check=watch_time)]
+    right = [(c.a, c.b, c.c, c.d) for c in changes(old, yours, check=watch_time)]
     out: list[Region] = []
     i = j = 0
     shift_left = shift_right = 0

@@ -278,7 +278,7 @@ class _RgRun:
             if limit is not None and not named and ((await self.proc.fs.stat(path)).size or 0) > limit:
                 return
             if self.o.pre and self._prepared(name):
-                made = await self._made(name, path)
+                made = await self._preprocess(name, path)
                 if made is None:
                     return
                 data = made
@@ -313,7 +313,7 @@ class _RgRun:
                 chosen = not glob.startswith("!")
         return chosen
 
-    async def _made(self, name: str, path: Path) -> bytes | None:
+    async def _preprocess(self, name: str, path: Path) -> bytes | None:
         """Run the --pre command on a file; None after a reported failure."""
         assert self.o.pre is not None
         limit = self.proc.budget.limits.output_bytes

@@ -492,9 +492,9 @@ class SedMachine:
             return
         self.space = changed
         self.replaced = True
-        self._shown(substitution)
+        self._print_result(substitution)
 
-    def _shown(self, substitution: Substitution) -> None:
+    def _print_result(self, substitution: Substitution) -> None:
         if substitution.show:
             self.out.line(self.space, self.end)
         self._saved(substitution)

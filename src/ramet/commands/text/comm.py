@@ -95,7 +95,7 @@ def _merge(left: Sorted, right: Sorted, leads: tuple[bytes | None, ...], out: li
     return counts
 
 
-def _ended(rows: list[bytes], end: bytes) -> bytes:
+def _end_rows(rows: list[bytes], end: bytes) -> bytes:
     return end.join(rows) + end if rows else b""
 
 
@@ -164,16 +164,16 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
         for index, bad in enumerate(warned):
             if bad and not told[index]:
                 told[index] = True
-                await proc.emit(_ended(out, end))
+                await proc.emit(_end_rows(out, end))
                 out.clear()
                 proc.complain(f"file {index + 1} is not in sorted order")
                 if o.check == "yes":
                     return 1
         if len(out) > 1000:
-            await proc.emit(_ended(out, end))
+            await proc.emit(_end_rows(out, end))
             out.clear()
         await proc.budget.yield_turn()
-    await proc.emit(_ended(out, end))
+    await proc.emit(_end_rows(out, end))
     if o.total:
         between = b"" if o.output == "" else sep
         await proc.emit(between.join([b"%d" % n for n in counts] + [b"total"]) + end)

@@ -103,7 +103,7 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
         reader = await proc.open(operands[0])
         lines: list[bytes] = []
         async for block in line_blocks(reader):
-            lines += block.splitlines(keepends=True) if b"\r" not in block else _kept(block)
+            lines += block.splitlines(keepends=True) if b"\r" not in block else _split_lines(block)
             await proc.budget.yield_turn()
         await proc.close(reader)
     except OSError as error:
@@ -131,7 +131,7 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
     return status
 
 
-def _kept(block: bytes) -> list[bytes]:
+def _split_lines(block: bytes) -> list[bytes]:
     """Split a block into lines with their newlines; a carriage return is part of the line."""
     *whole, last = block.split(b"\n")
     return [line + b"\n" for line in whole] + ([last] if last else [])

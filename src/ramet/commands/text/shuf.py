@@ -141,7 +141,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
             await proc.budget.yield_turn()
     else:
         wanted = len(pool) if count is None else min(count, len(pool))
-        async for picked in _picked(pool, wanted, chooser, proc.budget):
+        async for picked in _pick(pool, wanted, chooser, proc.budget):
             out.write(end.join(map(line_of, picked)) + end)
             if out.full:
                 await out.drain()
@@ -213,7 +213,7 @@ async def _reservoir(proc: Proc, word: str, pool: object, count: int, chooser: B
     return kept
 
 
-async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget: Budget) -> AsyncIterator[list[Any]]:
+async def _pick(pool: range | list[Any], count: int, chooser: Chooser, budget: Budget) -> AsyncIterator[list[Any]]:
     """Yield `count` items of the pool in random order, in slices."""
     if isinstance(chooser, random.Random) and count * 8 < len(pool):
         if count:

@@ -201,7 +201,7 @@ def collect(
 ) -> Collected:
     """Run one pass. `grace` is in seconds; 0 removes everything unreferenced at once."""
     if grace is None:
-        said = repository.policies.said().grace
+        said = repository.policies.own().grace
         grace = GRACE if said is None else said
     if not grace >= 0:
         raise RametError("invalid_argument", f"invalid grace {grace!r}", "pass 0 or more seconds")

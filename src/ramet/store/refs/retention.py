@@ -94,13 +94,13 @@ class RetentionPolicies:
     def __init__(self, log: Log, clock: Callable[[], float]) -> None:
         self._log, self._clock = log, clock
 
-    def said(self, name: str = STORE) -> Retention:
+    def own(self, name: str = STORE) -> Retention:
         """Return the policy that was set for this workspace (or for the store) itself."""
         return self._last(name)[1]
 
     def of(self, name: str) -> Retention:
         """Return the effective policy of a workspace."""
-        return self.said(name).over(replace(self.said(), hold=""))
+        return self.own(name).over(replace(self.own(), hold=""))
 
     def set(self, policy: Retention, name: str = STORE) -> Retention:
         if name == STORE and policy.hold:
@@ -113,9 +113,9 @@ class RetentionPolicies:
 
     def clear(self, name: str) -> None:
         """Reset the policy of a recreated workspace; a hold stays."""
-        said = self.said(name)
-        if said != Retention(hold=said.hold):
-            self.set(Retention(hold=said.hold), name)
+        own = self.own(name)
+        if own != Retention(hold=own.hold):
+            self.set(Retention(hold=own.hold), name)
 
     def names(self) -> list[str]:
         return [name for name in self._log.names() if name != STORE]
@@ -298,7 +298,7 @@ def _undelivered_revisions(repository: Repository) -> Iterator[tuple[str, Revisi
 
 def _keep_young(repository: Repository, now: float, found: KeepSet) -> None:
     """Keep unreferenced revisions that are younger than `min_age`."""
-    least = repository.policies.said().min_age or 0.0
+    least = repository.policies.own().min_age or 0.0
     if not least:
         return
     for key in repository.objects.list("revisions/"):

@@ -53,13 +53,13 @@ def hold(repository: Repository, name: str, why: str) -> Retention:
     if not why:
         raise RametError("invalid_argument", "a hold needs a reason", "pass a reason")
     repository.require_safe_refs()
-    return repository.policies.set(replace(repository.policies.said(name), hold=why), name)
+    return repository.policies.set(replace(repository.policies.own(name), hold=why), name)
 
 
 def lift(repository: Repository, name: str) -> Retention:
     """End a hold."""
     repository.check_access(name, "readwrite")
-    return repository.policies.set(replace(repository.policies.said(name), hold=""), name)
+    return repository.policies.set(replace(repository.policies.own(name), hold=""), name)
 
 
 def grant(repository: Repository, name: str, principal: str, access: Access | None) -> None:

@@ -142,17 +142,17 @@ class Store:
         if policy is not None and not isinstance(policy, Retention):
             raise wrong_type("a retention policy", policy, "Pass Retention(...).")
         if policy is None:
-            return self.repository.policies.said() if name is None else self.repository.policies.of(name)
+            return self.repository.policies.own() if name is None else self.repository.policies.of(name)
         self.repository.require_safe_refs()
         return self.repository.policies.set(policy, name or STORE)
 
-    def said(self, name: str | None = None) -> Retention:
+    def own_retention(self, name: str | None = None) -> Retention:
         """Return the policy set for a workspace (or the store) itself, without defaults of the store."""
         if name is None:
-            return self.repository.policies.said()
+            return self.repository.policies.own()
         self.repository.refs.require(name)
         self.repository.check_access(name)
-        return self.repository.policies.said(name)
+        return self.repository.policies.own(name)
 
     def pins(self, name: str | None = None) -> list[Pin]:
         """List active pins, of one workspace or of all readable ones."""

@@ -36,7 +36,7 @@ def log(
     where, revision = split_name(name)
     handle = any_store(store)[where]
     if paths or last or since or agent or oneline:
-        picked = _picked(handle, revision, paths or [], since, agent)
+        picked = _select(handle, revision, paths or [], since, agent)
         rows = [revision_row(one) for one in (picked[:last] if last else picked)]
         if oneline and not as_json:
             for row in rows:
@@ -68,7 +68,7 @@ def log(
         print(f"{drawn.lines} {drawn.revision.id.hex()[:12]} {drawn.revision.name}{tags} {subject}".rstrip())
 
 
-def _picked(
+def _select(
     handle: StoredWorkspaceRef | RemoteRef, revision: str | None, paths: list[str], since: str | None, agent: str | None
 ) -> list[Revision]:
     """The revisions since a time, of an agent, that changed one of the paths."""

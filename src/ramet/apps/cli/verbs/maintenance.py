@@ -124,7 +124,7 @@ def retention(
         if text is not None:
             said[key] = None if text == NONE else _number(key, text)
     if said:
-        found.retention(replace(found.said(name), **said), name)
+        found.retention(replace(found.own_retention(name), **said), name)
     policy = found.retention(name=name)
     row = {"workspace": name or "(store)", **policy_dict(policy)}
     forms = dict.fromkeys(("keep_within", "min_age", "grace"), span)

@@ -61,12 +61,12 @@ Stdin = bytes | AsyncIterator[bytes] | None
 
 async def run(api: Api, call: Call) -> Reply:
     if call.scope["query_string"] and call.query(models.ExecQuery).stdin is not None:
-        return await _followed(api, call)
+        return await _run_with_stdin_body(api, call)
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Exec)
-    return await _asked(api, call, asked, _stdin(asked))
+    return await _run(api, call, asked, _stdin(asked))
 
 
-async def _followed(api: Api, call: Call) -> Reply:
+async def _run_with_stdin_body(api: Api, call: Call) -> Reply:
     """Run a command whose stdin follows the request; the stdin is spooled to a file first.
 
     Most HTTP clients read no response before they have sent the whole body, so a command that started at once could
@@ -84,7 +84,7 @@ async def _followed(api: Api, call: Call) -> Reply:
             raise Refusal(
                 "unsupported", "a detached command cannot stream stdin", "write the input to a file, and read that"
             )
-        reply = await _asked(api, call, asked, _read(file))
+        reply = await _run(api, call, asked, _read(file))
         if reply.blocks is not None:
             reply.blocks = _with(reply.blocks, stack.pop_all())
         return reply
@@ -118,14 +118,14 @@ async def _with(blocks: AsyncIterator[bytes], stack: contextlib.ExitStack) -> As
                 yield block
 
 
-async def _asked(api: Api, call: Call, asked: models.Exec, stdin: Stdin) -> Reply:
+async def _run(api: Api, call: Call, asked: models.Exec, stdin: Stdin) -> Reply:
     if asked.revision is not None:
         return await _past(api, call, asked, asked.revision, stdin)
     hosted = await api.workspaces.enter(call.parts[0])
     handed_over = False
     try:
         if asked.detach:
-            return _detached(api, hosted, asked, stdin)
+            return _start_job(api, hosted, asked, stdin)
         if asked.stream:
             reply = Reply(status=200, headers=[NDJSON, NO_STORE])
             execution = _execution(hosted, asked, stdin, api.settings.bounds.command_seconds, buffered=False)
@@ -133,7 +133,7 @@ async def _asked(api: Api, call: Call, asked: models.Exec, stdin: Stdin) -> Repl
             handed_over = True
             return reply
         execution = _execution(hosted, asked, stdin, api.settings.bounds.command_seconds)
-        result = await call.watched(_finished(api, hosted, asked, execution))
+        result = await call.watched(_finish(api, hosted, asked, execution))
         return answer(exec_result(result, asked.encoding == "base64"))
     finally:
         if not handed_over:
@@ -196,7 +196,7 @@ def _execution(
     )  # fmt: skip
 
 
-async def _finished(api: Api, hosted: OpenWorkspace, asked: models.Exec, execution: Execution) -> IOResult:
+async def _finish(api: Api, hosted: OpenWorkspace, asked: models.Exec, execution: Execution) -> IOResult:
     if not api.commits_before_answer(hosted) or asked.provision:
         result = await execution
     else:
@@ -247,7 +247,7 @@ async def _streamed(
 # --------------------------------------------------------------------------------------------------------- jobs
 
 
-def _detached(api: Api, hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin) -> Reply:
+def _start_job(api: Api, hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin) -> Reply:
     bound = api.settings.bounds.jobs
     if len(hosted.jobs) >= bound:
         for old in [job for job in hosted.jobs.values() if job.ended_at is not None][: bound // 4 + 1]:
@@ -264,7 +264,7 @@ def _detached(api: Api, hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin)
 
 async def _job(api: Api, hosted: OpenWorkspace, asked: models.Exec, execution: Execution, job: RunningJob) -> None:
     try:
-        job.result = exec_result(await _finished(api, hosted, asked, execution), asked.encoding == "base64")
+        job.result = exec_result(await _finish(api, hosted, asked, execution), asked.encoding == "base64")
     except asyncio.CancelledError:
         job.killed = True
     except Exception as error:  # no task awaits a job: any error is its outcome

@@ -168,10 +168,10 @@ async def stat(api: Api, call: Call) -> Reply:
     async with api.seeing(call, asked.revision) as hosted:
         path = _path(hosted, asked.path, asked.session)
         found = await _view(hosted, asked.session).stat(path, follow=asked.follow)
-        return answer(_told(hosted, path, found, asked.revision))
+        return answer(_stat_model(hosted, path, found, asked.revision))
 
 
-def _told(hosted: OpenWorkspace, path: Path, stat: Stat, revision: str | None) -> models.FileStat:
+def _stat_model(hosted: OpenWorkspace, path: Path, stat: Stat, revision: str | None) -> models.FileStat:
     """Serialize attributes; on a revision, omit versions that are valid for this request only."""
     found = file_stat(str(path), stat, hosted.nonce)
     return found if revision is None else replace(found, etag=None)
@@ -183,7 +183,9 @@ async def listing(api: Api, call: Call) -> Reply:
         path = _path(hosted, asked.path, asked.session)
         fs = _view(hosted, asked.session)
         found = sorted(await fs.entries(path))
-        return answer(models.Listing(str(path), [_told(hosted, path / name, s, asked.revision) for name, s in found]))
+        return answer(
+            models.Listing(str(path), [_stat_model(hosted, path / name, s, asked.revision) for name, s in found])
+        )
 
 
 # ----------------------------------------------------------------------------------------------------- changing

@@ -286,7 +286,7 @@ async def download(api: Api, call: Call) -> Reply:
         if asked.kind != "snapshot" or asked.revision is not None:
             raise RametError("unsupported", "a memory workspace supports snapshots only", "omit the other parameters")
         ws: Workspace = hosted.ws
-        return Reply(headers=[TAR], blocks=_piped(api, lambda sink: ws.snapshot(sink, asked.compress)))
+        return Reply(headers=[TAR], blocks=_pipe(api, lambda sink: ws.snapshot(sink, asked.compress)))
     if asked.revision is None and hosted is not None and hosted.committer is not None:
         async with api.using(call):
             await hosted.committer.commit()
@@ -296,10 +296,10 @@ async def download(api: Api, call: Call) -> Reply:
     def write(sink: IO[bytes]) -> None:
         handle().export(sink, found.id.hex(), kind=asked.kind, compress=asked.compress)
 
-    return Reply(headers=[TAR, (b"etag", f'"{found.id.hex()}"'.encode())], blocks=_piped(api, write))
+    return Reply(headers=[TAR, (b"etag", f'"{found.id.hex()}"'.encode())], blocks=_pipe(api, write))
 
 
-async def _piped(api: Api, write: object) -> AsyncIterator[bytes]:
+async def _pipe(api: Api, write: object) -> AsyncIterator[bytes]:
     source, sink = os.pipe()
 
     def work() -> None:

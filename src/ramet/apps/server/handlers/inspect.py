@@ -113,10 +113,10 @@ async def bisect(api: Api, call: Call) -> Reply:
     work = in_a_loop(
         lambda progress: handle().bisect(asked.good, asked.bad, asked.command, timeout=seconds, progress=progress)
     )
-    return await long_work(api, call, work, _bisected, stream=asked.stream)
+    return await long_work(api, call, work, _bisect_info, stream=asked.stream)
 
 
-def _bisected(found: BisectResult) -> care.Bisected:
+def _bisect_info(found: BisectResult) -> care.Bisected:
     return care.Bisected(
         None if found.first_bad is None else revision_info(found.first_bad),
         [revision_info(one) for one in found.suspects],
@@ -149,10 +149,10 @@ async def feed(api: Api, call: Call) -> Reply:
     await api.access.may_follow(call, None)
     Cursor.decode(asked.since)  # refuse a bad cursor before the response starts
     events = api.workspaces.need_store().events(asked.since, follow=asked.follow)
-    return Reply(headers=[NDJSON, NO_STORE], blocks=_told(api, events))
+    return Reply(headers=[NDJSON, NO_STORE], blocks=_event_lines(api, events))
 
 
-async def _told(api: Api, events: Any) -> AsyncIterator[bytes]:
+async def _event_lines(api: Api, events: Any) -> AsyncIterator[bytes]:
     try:
         while (event := await _next(api, events)) is not None:
             yield encode_json({"cursor": event.cursor, "envelope": event.envelope}) + b"\n"

@@ -56,36 +56,36 @@ async def repair(api: Api, call: Call) -> Reply:
 
 
 async def retention(api: Api, call: Call) -> Reply:
-    return await _kept(api, call.parts[0])
+    return await _retention_info(api, call.parts[0])
 
 
 async def store_retention(api: Api, call: Call) -> Reply:
-    return await _kept(api, None)
+    return await _retention_info(api, None)
 
 
-async def _kept(api: Api, name: str | None) -> Reply:
+async def _retention_info(api: Api, name: str | None) -> Reply:
     store = api.workspaces.need_store()
     return answer(
-        await api.workspaces.blocking(lambda: care.RetentionInfo(store.retention(name=name), store.said(name)))
+        await api.workspaces.blocking(lambda: care.RetentionInfo(store.retention(name=name), store.own_retention(name)))
     )
 
 
 async def set_retention(api: Api, call: Call) -> Reply:
-    return await _said(api, call, call.parts[0])
+    return await _set_policy(api, call, call.parts[0])
 
 
 async def set_store_retention(api: Api, call: Call) -> Reply:
-    return await _said(api, call, None)
+    return await _set_policy(api, call, None)
 
 
-async def _said(api: Api, call: Call, name: str | None) -> Reply:
+async def _set_policy(api: Api, call: Call, name: str | None) -> Reply:
     """Replace the policy, but keep a hold."""
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.Keeping)
     store = api.workspaces.need_store()
     policy = Retention(asked.keep_last, asked.keep_within, asked.min_age, "", asked.auto, asked.grace)
-    await api.workspaces.blocking(lambda: store.retention(replace(policy, hold=store.said(name).hold), name))
+    await api.workspaces.blocking(lambda: store.retention(replace(policy, hold=store.own_retention(name).hold), name))
     api.events.add("retention", name or THE_STORE)
-    return await _kept(api, name)
+    return await _retention_info(api, name)
 
 
 async def hold(api: Api, call: Call) -> Reply:
@@ -99,7 +99,7 @@ async def lift(api: Api, call: Call) -> Reply:
     store, name = api.workspaces.need_store(), call.parts[0]
 
     def act() -> None:
-        store.said(name)  # fails if the workspace does not exist
+        store.own_retention(name)  # fails if the workspace does not exist
         store.lift(name)
 
     await api.workspaces.blocking(act)
@@ -156,16 +156,16 @@ async def grant(api: Api, call: Call) -> Reply:
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), care.MakeGrant)
     await api.access.grant(call, call.parts[0], call.parts[1], asked.access)
     api.events.add("granted", call.parts[0], principal=call.parts[1], access=asked.access)
-    return await _granted(api, call)
+    return await _grants_info(api, call)
 
 
 async def revoke(api: Api, call: Call) -> Reply:
     await api.access.grant(call, call.parts[0], call.parts[1], None)
     api.events.add("revoked", call.parts[0], principal=call.parts[1])
-    return await _granted(api, call)
+    return await _grants_info(api, call)
 
 
-async def _granted(api: Api, call: Call) -> Reply:
+async def _grants_info(api: Api, call: Call) -> Reply:
     """Return the current grants, even to a caller that just lost its own."""
     repository = api.workspaces.need_store().repository
     return answer(care.GrantList(dict(await api.workspaces.blocking(repository.grants.of, call.parts[0]))))

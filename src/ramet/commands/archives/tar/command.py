@@ -50,7 +50,7 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
     if len({given for kind, given in o.order if kind == "mode"}) > 1:
         one = "You may not specify more than one '-Acdtrux', '--delete' or  '--test-label' option"
         raise UsageError(one, 2)
-    job = TarJob(proc, _settled(proc, o), proc.cwd, sum(1 for name, _ in o.order if name == "verbose"))
+    job = TarJob(proc, _complete_options(proc, o), proc.cwd, sum(1 for name, _ in o.order if name == "verbose"))
     job.record = _record(o)
     if o.transform:
         job.rename = await offload_long(proc, o.transform, partial(transformer, o.transform))
@@ -86,7 +86,7 @@ _OPERATIONS: dict[str, Callable[[TarJob], Awaitable[None]]] = {
 """The operation of each mode; all others read the archive."""
 
 
-def _settled(proc: Proc, o: TarOptions) -> TarOptions:
+def _complete_options(proc: Proc, o: TarOptions) -> TarOptions:
     """Return the options with what follows from others and from the environment; wrong values are refused here."""
     if o.program is not None:
         o = dataclasses.replace(o, packing=_packing(o.program))

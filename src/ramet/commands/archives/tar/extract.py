@@ -38,7 +38,7 @@ async def extract_member(job: TarJob, member: Member, members: Members, later: l
     if o.to_command is not None:
         if member.is_file:
             content = IteratorReader(_fairly(job, members))
-            status = await proc.run(["sh", "-c", o.to_command], stdin=content, env=_told(job, member, name))
+            status = await proc.run(["sh", "-c", o.to_command], stdin=content, env=_member_environ(job, member, name))
             if status and not o.ignore_command_error:
                 job.complain(f"{shown_name(job, name)}: Child returned status {status}")
         return
@@ -171,7 +171,7 @@ async def _make_room(job: TarJob, name: str, path: Path, existing: Stat) -> None
         await proc.fs.remove(path)
 
 
-def _told(job: TarJob, member: Member, name: str) -> dict[str, str]:
+def _member_environ(job: TarJob, member: Member, name: str) -> dict[str, str]:
     """Return the environment of a command that gets the content of a member."""
     return {
         **job.proc.env,

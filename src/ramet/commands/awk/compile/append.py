@@ -76,7 +76,7 @@ def chosen(node: Assign) -> If | None:
     first, rest = _split(node.value)
     if not isinstance(first, Cond):
         return None
-    ways = [Assign("=", node.target, _followed(way, rest)) for way in (first.yes, first.no)]
+    ways = [Assign("=", node.target, _append(way, rest)) for way in (first.yes, first.no)]
     if not any(added(way) or chosen(way) for way in ways):
         return None
     return If(first.test, ExprStmt(ways[0]), ExprStmt(ways[1]))
@@ -97,7 +97,7 @@ def _split(value: Expr) -> tuple[Expr, list[Expr]]:
     return first, rest
 
 
-def _followed(first: Expr, rest: list[Expr]) -> Expr:
+def _append(first: Expr, rest: list[Expr]) -> Expr:
     for one in rest:
         first = Binary(" ", first, one)
     return first

@@ -268,18 +268,18 @@ def bits(name: str, *values: float) -> float:
                 raise AwkError(f"fatal: compl({values[0]:f}): negative value is not allowed")
             raise AwkError(f"fatal: {name}: argument {place} negative value {values[place - 1]:g} is not allowed")
     if name == "compl":
-        return _kept(~numbers[0] & ((1 << 64) - 1))
+        return _significant_bits(~numbers[0] & ((1 << 64) - 1))
     if name == "lshift":
-        return _kept((numbers[0] << (numbers[1] & 63)) & ((1 << 64) - 1))  # as the machine counts
+        return _significant_bits((numbers[0] << (numbers[1] & 63)) & ((1 << 64) - 1))  # as the machine counts
     if name == "rshift":
         return float(numbers[0] >> (numbers[1] & 63))
     result = numbers[0]
     for number in numbers[1:]:
         result = {"and": result & number, "or": result | number, "xor": result ^ number}[name]
-    return _kept(result)
+    return _significant_bits(result)
 
 
-def _kept(number: int) -> float:
+def _significant_bits(number: int) -> float:
     """As many of the bits as a number can hold, counted from the lowest that is set."""
     return float(number & ((1 << 53) - 1) * (number & -number))
 

@@ -144,12 +144,12 @@ class Runtime(State):
                     continue
                 message = f"fatal: cannot open file `{word}' for reading: {reason(error)}"
                 raise AwkError(f"{place}: {message}" if (place := self.reached()) else message) from None
-            if await self._opened(Records(reader, self.proc.budget, self.utf8), word):
+            if await self._open(Records(reader, self.proc.budget, self.utf8), word):
                 return True
         if not self.used_file:
             self.used_file = True
             self.main_name = "-"
-            return await self._opened(Records(self.proc.stdin, self.proc.budget, self.utf8), None)
+            return await self._open(Records(self.proc.stdin, self.proc.budget, self.utf8), None)
         return False
 
     async def _skipped(self, word: str, error: OSError) -> bool:
@@ -166,7 +166,7 @@ class Runtime(State):
             return True
         return False
 
-    async def _opened(self, records: Records, name: str | None) -> bool:
+    async def _open(self, records: Records, name: str | None) -> bool:
         self.main = records
         self.FNR = 0.0
         self.special["FILENAME"] = name if name is not None else "-"

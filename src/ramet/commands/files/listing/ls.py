@@ -458,10 +458,10 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
     if _links(listing):
         for entry in entries:
             entry.address = await _address(listing, entry.path if where is None else where / entry.name)
-    await proc.emit(await offload_large(proc.budget, len(entries), partial(_shown, listing, entries), BATCH))
+    await proc.emit(await offload_large(proc.budget, len(entries), partial(_render, listing, entries), BATCH))
 
 
-def _shown(listing: _Listing, entries: list[Entry]) -> bytes:
+def _render(listing: _Listing, entries: list[Entry]) -> bytes:
     """Return the entries of one directory, or those named, as they are written."""
     first_color = "\x1b[0m" if listing.colors and listing.format != "long" else ""
     if listing.format == "long":

@@ -139,7 +139,7 @@ class _Tree:
         node.children = []
         for child in children:
             if child.stat.kind is Kind.LINK and child.leads and o.follow:
-                await self._followed(child, depth + 1, rules)
+                await self._follow(child, depth + 1, rules)
             else:
                 whole = all_wanted or (o.match_dirs and self._matches(child.name, o.patterns))
                 await self.load(child, depth + 1, rules, whole)
@@ -151,7 +151,7 @@ class _Tree:
             self._sort(node.children)
         await self.proc.budget.yield_turn()
 
-    async def _followed(self, child: _Node, depth: int, rules: list[Rule]) -> None:
+    async def _follow(self, child: _Node, depth: int, rules: list[Rule]) -> None:
         real = await self.proc.fs.resolve(child.path)
         if real in self.seen:
             child.note = "  [recursive, not followed]"
@@ -433,12 +433,12 @@ async def _page(state: _Tree, roots: list[_Node]) -> str:
         state.as_html(node, "", "", out)
     out.append("<br><br><p>\n")
     if not o.no_report:
-        out += [_counted(state), ""]
+        out += [_count_line(state), ""]
     out.append("</p>")
     return begin + "".join(line + "\n" for line in out) + end
 
 
-def _counted(state: _Tree) -> str:
+def _count_line(state: _Tree) -> str:
     dirs = f"{state.dirs} director{'y' if state.dirs == 1 else 'ies'}"
     return dirs + ("" if state.o.dirs_only else f", {state.files} file{'' if state.files == 1 else 's'}")
 
@@ -467,7 +467,7 @@ def _printed(state: _Tree, roots: list[_Node]) -> str:
             total = sum(_used(node) for node in roots)
             used = f"{human(total, 1000 if o.si else 1024):>4}" if o.human or o.si else f"{total:12d} bytes"
             used += " used in "
-        out.append(f"\n{used}{_counted(state)}")
+        out.append(f"\n{used}{_count_line(state)}")
     return "".join(line + "\n" for line in out)
 
 

@@ -48,7 +48,7 @@ class ExecBatch:
         words, self.words, self.size = self.words, [], 0
         await self.actions.flush()
         status = await self.actions.proc.run([*self.argv, *words], stdin=Null(), cwd=self.cwd)
-        self.actions.told(self.argv[0], status)
+        self.actions.report_signal(self.argv[0], status)
         if status:
             self.actions.settings.status = 1
 
@@ -222,12 +222,12 @@ class Actions(Words):
                     return False
             cwd = found.path.parent if in_dir else None
             status = await proc.run(words, stdin=Null() if ask else None, cwd=cwd)
-            self.told(words[0], status)
+            self.report_signal(words[0], status)
             return status == 0
 
         return Node(None, later, acts=True)
 
-    def told(self, command: str, status: int) -> None:
+    def report_signal(self, command: str, status: int) -> None:
         """Report a command that was ended by a signal."""
         if isinstance(status, BySignal):
             self.proc.complain(typographic(self.proc, f"{quote(command)} terminated by signal {status.number}"))

@@ -120,7 +120,7 @@ async def _start(walk: _FindWalk, word: str) -> None:
         path = proc.path(word)
         stat = await proc.fs.stat(path)
         if stat.kind is Kind.LINK and (settings.follow in "HL" or word.endswith("/")):
-            stat = await _followed(proc, path, stat)
+            stat = await _follow(proc, path, stat)
         if word.endswith("/") and not stat.is_dir:
             raise OSError(errno.ENOTDIR, "", word)
     except OSError as error:
@@ -133,7 +133,7 @@ async def _start(walk: _FindWalk, word: str) -> None:
         settings.quit = True
 
 
-async def _followed(proc: Proc, path: Path, stat: Stat) -> Stat:
+async def _follow(proc: Proc, path: Path, stat: Stat) -> Stat:
     try:
         return await proc.fs.stat(path, follow=True)
     except OSError as error:
@@ -208,7 +208,7 @@ async def _follow_all(walk: _FindWalk, parent: Found, children: list[Found]) -> 
         was_link = child.stat.kind is Kind.LINK
         if child.stat.kind is Kind.LINK:
             try:
-                stat = await _followed(proc, child.path, child.stat)
+                stat = await _follow(proc, child.path, child.stat)
             except OSError as error:
                 walk.complain(child.word, error)
                 continue

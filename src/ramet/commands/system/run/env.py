@@ -132,7 +132,7 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
                 block_signal=o.block_signal if inner.block_signal is None else inner.block_signal,
                 list_signals=o.list_signals or inner.list_signals,
             )
-    taken = _taken(o)
+    taken = _signal_actions(o)
     alone = operands[:1] == ["-"]  # a lone dash means -i
     operands = operands[alone:]
     clear = o.clear or alone
@@ -183,7 +183,7 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
     return await proc.run(operands, env=variables, cwd=cwd, signals=taken)
 
 
-def _taken(o: EnvOptions) -> dict[str, bool]:
+def _signal_actions(o: EnvOptions) -> dict[str, bool]:
     """Return whether each signal is ignored; blocked signals count as ignored."""
     asked = ((o.default_signal, False), (o.ignore_signal, True), (o.block_signal, True))
     return {name: ignored for given, ignored in asked if given is not None for name in _signals(given)}

@@ -127,7 +127,7 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
     if o.retry_failed:
         return await pool.run(await _earlier(proc, o.joblog, failed=True))
     if (o.pipe or o.parts) and not o.tee:
-        return await pool.run(await _piped(proc, o, pool.jobs, operands))
+        return await pool.run(await _pipe_jobs(proc, o, pool.jobs, operands))
     respelled = {
         o.separator: ":::",
         o.separator + "+": ":::+",
@@ -236,7 +236,7 @@ async def _earlier(proc: Proc, log: str | None, *, failed: bool) -> list[_Job]:
     return [_Job(row[8], (), int(row[0])) for row in wanted]
 
 
-async def _piped(proc: Proc, o: ParallelOptions, jobs: int, operands: list[str]) -> list[_Job]:
+async def _pipe_jobs(proc: Proc, o: ParallelOptions, jobs: int, operands: list[str]) -> list[_Job]:
     """Return one job per block of stdin, or per round of blocks."""
     line = " ".join(operands)
     if o.parts:
@@ -461,7 +461,7 @@ class _Pool:
         status = 0
         for _ in range(max(1, o.retries)):
             out = Capture(self.proc.budget.limits.output_bytes)
-            line, held = await self._held(job) if o.as_file and job.data is not None else (job.line, "")
+            line, held = await self._block_file(job) if o.as_file and job.data is not None else (job.line, "")
             argv = ["bash", "-c", line]
             if o.timeout is not None:
                 argv = ["timeout", o.timeout.removesuffix("%"), *argv]
@@ -484,7 +484,7 @@ class _Pool:
         took = self.proc.now() - began
         if o.joblog is not None:
             self.log.append(f"{job.number}\t:\t{began:.3f}\t{took:>10.3f}\t0\t{len(data)}\t{status}\t0\t{job.line}\n")
-        self._ended(job, status)
+        self._end_job(job, status)
         if o.results is not None:
             await self._saved(job, data)
             return b""
@@ -504,13 +504,13 @@ class _Pool:
         letters = "".join(random.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=8))
         return f"{self.proc.env.get('TMPDIR') or '/tmp'}/par{letters}.par"
 
-    async def _held(self, job: _Job) -> tuple[str, str]:
+    async def _block_file(self, job: _Job) -> tuple[str, str]:
         """Return the block of a job in a file, whose name the command has in the place of {}."""
         name = self._temporary()
         await self.proc.fs.write(self.proc.path(name), job.data or b"")
         return Template([job.line], "{}", (), raw=True, quote=False).line((name,), job.number, 0), name
 
-    def _ended(self, job: _Job, status: int) -> None:
+    def _end_job(self, job: _Job, status: int) -> None:
         self.failed += status != 0
         self.succeeded += status == 0
         halt = re.fullmatch(r"(now|soon),(fail|success|done)=(\d+)", self.o.halt or "")

@@ -51,7 +51,7 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     if limit == 0:
         return await proc.run(operands[1:])
     task = asyncio.ensure_future(proc.run(operands[1:]))
-    if await _ended(task, min(limit, 1e9)):
+    if await _ends_in_time(task, min(limit, 1e9)):
         return task.result()
     if o.verbose:
         name = next((n for n, i in SIGNALS.items() if i == number), str(number))
@@ -59,11 +59,11 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     # The command may handle the signal: then wait for its end, or for --kill-after.
     signal_group = proc.services.signal_group
     if signal_group is not None and signal_group(number):
-        if await _ended(task, grace):
+        if await _ends_in_time(task, grace):
             return task.result() & 255 if o.preserve else 124
         number = 9
     task.cancel()
-    await _ended(task, None)
+    await _ends_in_time(task, None)
     if not task.cancelled() and (failure := task.exception()) is not None:
         raise failure
     if number == 9:
@@ -71,7 +71,7 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     return 128 + number if o.preserve else 124
 
 
-async def _ended(task: asyncio.Future[int], seconds: float | None) -> bool:
+async def _ends_in_time(task: asyncio.Future[int], seconds: float | None) -> bool:
     """Return whether a command ends in time; a cancellation of the caller ends it."""
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)

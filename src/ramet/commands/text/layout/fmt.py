@@ -162,7 +162,7 @@ class _Paragraphs:
             yield self.end()
         self.tabs = self.tabs or b"\t" in line
         if not ok or not body:
-            yield self._shown([b""]) if ok else self._as_it_is(line, indent) + (b"" if unfinished else b"\n")
+            yield self._render([b""]) if ok else self._as_it_is(line, indent) + (b"" if unfinished else b"\n")
             return
         self.first = self.other = indent
         self.lines = 1
@@ -228,9 +228,9 @@ class _Paragraphs:
         self.before = len(out[-1]) if out else self.before
         self.words = words[end:]
         self.chars = sum([len(word.text) for word in self.words])
-        return self._shown(out)
+        return self._render(out)
 
-    def _shown(self, lines: list[bytes]) -> bytes:
+    def _render(self, lines: list[bytes]) -> bytes:
         if self.tabs:
             lines = [_with_tabs(line) for line in lines]
         return b"".join([line + b"\n" for line in lines])

@@ -102,17 +102,17 @@ def _units(word: Word) -> Sequence[_Unit]:
         if isinstance(part, Literal):
             text = part.text
             if opened:
-                closed = _closed(text, opened)
+                closed = _find_close(text, opened)
                 units.append(Literal(text[:closed]))
-                opened, text = max(0, opened + _opened(units[-1])), text[closed:]
+                opened, text = max(0, opened + _open_count(units[-1])), text[closed:]
             units.extend(text)
         else:
             units.append(part)
-            opened += _opened(part)
+            opened += _open_count(part)
     return units
 
 
-def _closed(text: str, opened: int) -> int:
+def _find_close(text: str, opened: int) -> int:
     """Return where `opened` braces are closed; the length of the text when they are not."""
     for place, char in enumerate(text):
         opened += (char == "{") - (char == "}")
@@ -121,12 +121,12 @@ def _closed(text: str, opened: int) -> int:
     return len(text)
 
 
-def _opened(part: _Unit) -> int:
+def _open_count(part: _Unit) -> int:
     """How many braces an operand leaves open (`${u:-{}`): what follows is within them."""
     if isinstance(part, Literal):
         return part.text.count("{") - part.text.count("}")
     if isinstance(part, Param):
-        return sum(_opened(inner) for word in part.args for inner in word.parts)
+        return sum(_open_count(inner) for word in part.args for inner in word.parts)
     return 0
 
 
@@ -351,7 +351,7 @@ def _walk(row: _Row) -> Iterator[list[_Unit]]:
                 break
             before = (before, one)
         else:
-            yield _made(before)
+            yield _units_before(before)
         while waiting:
             before, rest, choices = waiting[-1]
             chosen = next(choices, None)
@@ -363,7 +363,7 @@ def _walk(row: _Row) -> Iterator[list[_Unit]]:
             return
 
 
-def _made(before: _Before) -> list[_Unit]:
+def _units_before(before: _Before) -> list[_Unit]:
     """The characters and parts that were gone past."""
     units: list[_Unit] = []
     while before is not None:

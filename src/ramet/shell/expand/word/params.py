@@ -80,7 +80,7 @@ def base_of(node: Param) -> Base:
 def _direct(node: Param) -> Base:
     name = node.name
     if node.form == "length" and node.subscript in ("@", "*"):
-        return _counted(name)
+        return _element_count(name)
     if node.op == ":" and node.subscript in ("@", "*") and node.form == "value":
         return _sliced(name, Star if node.subscript == "*" else list)
     if node.subscript == "@":
@@ -123,7 +123,7 @@ def _measured(host: Any, node: Param, subscript: str) -> Found:
     return element(host, name, subscript) or ""
 
 
-def _counted(name: str) -> Base:
+def _element_count(name: str) -> Base:
     """Return a sequence as long as the array, for `${#a[@]}`, which needs no values."""
 
     def get(host: Any, key: str | None) -> Found:
@@ -298,7 +298,7 @@ def _replace(op: str) -> Apply:
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
         if not args[0] and op in ("/", "//"):
             return found
-        if ("[!]" in args[0] or "[^]" in args[0]) and _mismeasured(args[0]):
+        if ("[!]" in args[0] or "[^]" in args[0]) and _has_wrong_length(args[0]):
             return found
         pattern = compile_pattern(args[0], host.shopt("extglob"), host.shopt("nocasematch"))
         replacement = args[1] if len(args) > 1 else ""
@@ -314,7 +314,7 @@ _MEASURED: Final = re.compile(
 ).finditer
 
 
-def _mismeasured(pattern: str) -> bool:
+def _has_wrong_length(pattern: str) -> bool:
     """Return whether bash computes a wrong length of match for the pattern, and so never finds one: it measures
     `[!]a]` as `[!]` and two characters. Only patterns of a fixed length are measured."""
     wrong = False

@@ -203,7 +203,7 @@ def export(sh: ShellState, argv: list[str]) -> Result:
         words, request.words = request.words, []
 
         def keep(word: str) -> None:
-            if isinstance(word, AssignWord) or _known(sh, word):
+            if isinstance(word, AssignWord) or _has_work(sh, word):
                 request.words.append(word)
 
         def rest(_: int) -> Result:
@@ -221,7 +221,7 @@ def export(sh: ShellState, argv: list[str]) -> Result:
     return _apply(sh, request, local=False)
 
 
-def _known(sh: ShellState, word: str) -> bool:
+def _has_work(sh: ShellState, word: str) -> bool:
     """Return whether `export -n` has something to do: a variable, a function, or an error to report."""
     return word in sh.vars or word in sh.functions or not is_name(word)
 

@@ -101,7 +101,7 @@ async def _cd(sh: ShellState, target: str, physical: bool) -> int:
                     await change(sh, f"{prefix.rstrip('/')}/{target}", physical)
                 except OSError:
                     continue
-                return await _said(sh)
+                return await _report_missing(sh)
     return await _enter_directory(sh, target, physical, False)
 
 
@@ -109,7 +109,7 @@ async def _enter_directory(sh: ShellState, target: str, physical: bool, show: bo
     """Go where a name leads from here, wherever `CDPATH` would look for it."""
     if not target:
         put(sh, "OLDPWD", sh.pwd)
-        return await _said(sh, "") if show else 0
+        return await _report_missing(sh, "") if show else 0
     try:
         await change(sh, target, physical)
     except OSError as error:
@@ -117,9 +117,9 @@ async def _enter_directory(sh: ShellState, target: str, physical: bool, show: bo
         if name:
             return await _enter_directory(sh, name, physical, True)
         if error.errno == errno.ENOENT and set(target.split("/")) <= {".", ".."} and not await sh.shell.exists(sh.cwd):
-            return _lost(sh, target)
+            return _stay_in_removed(sh, target)
         return sh.error(f"cd: {target}: {reason(error)}")
-    return await _said(sh) if show else 0
+    return await _report_missing(sh) if show else 0
 
 
 _GONE: Final = (
@@ -127,7 +127,7 @@ _GONE: Final = (
 )
 
 
-def _lost(sh: ShellState, target: str) -> int:
+def _stay_in_removed(sh: ShellState, target: str) -> int:
     """`cd .` in a directory that is gone: it stays the one where we are, however it is called then."""
     sh.err(f"cd: {_GONE}")
     old, sh.cwd = sh.pwd, paths.parse(target, sh.cwd)
@@ -137,7 +137,7 @@ def _lost(sh: ShellState, target: str) -> int:
     return 0
 
 
-async def _said(sh: ShellState, name: str | None = None) -> int:
+async def _report_missing(sh: ShellState, name: str | None = None) -> int:
     written = sh.out(encode((sh.pwd if name is None else name) + "\n"), "cd")
     return written if isinstance(written, int) else await written
 
@@ -280,7 +280,7 @@ async def _pushd(sh: ShellState, words: list[str]) -> int:
             return sh.error(f"pushd: {target}: {reason(error)}")
         sh.dirs.insert(0, old)
         if words[0] == "-" and not plain:
-            await _said(sh)
+            await _report_missing(sh)
         return await _show(sh)
     return await _enter(sh, stack, "pushd", still)
 

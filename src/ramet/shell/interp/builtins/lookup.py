@@ -77,7 +77,7 @@ def builtin_table() -> dict[str, Builtin]:
     return BUILTINS
 
 
-def _shown(path: str) -> str:
+def _printable(path: str) -> str:
     return path.lstrip("\0")
 
 
@@ -86,8 +86,8 @@ async def _everywhere(sh: ShellState, name: str) -> list[str]:
     found: list[str] = []
     for directory in (sh.variables.get("PATH") or "").split(":"):
         hit = await search_path(sh, name, directory or ".")
-        if hit is not None and _shown(hit) not in found:
-            found.append(_shown(hit))
+        if hit is not None and _printable(hit) not in found:
+            found.append(_printable(hit))
     return found
 
 
@@ -107,14 +107,14 @@ async def _file(sh: ShellState, name: str) -> str | None:
         return _hit(sh, name)
     # A file that cannot be run is shown as well, if there is no other.
     hit = await search_path(sh, name, sh.variables.get("PATH") or "", executable=True)
-    return None if hit is None else _shown(hit)
+    return None if hit is None else _printable(hit)
 
 
 def _hit(sh: ShellState, name: str) -> str:
     """Return the hashed path of a name, and count the hit."""
     path, hits = sh.hashed[name]
     sh.hashed[name] = (path, hits + 1)
-    return _shown(path)
+    return _printable(path)
 
 
 def type_(sh: ShellState, argv: list[str]) -> Result:
@@ -230,7 +230,7 @@ async def _standard(sh: ShellState, words: list[str]) -> int:
         return await run_external(sh, words)
     if "hashall" in sh.options:
         sh.hashed[name] = (found, 1)
-    return await run_external(sh, [_shown(found), *words[1:]], name)
+    return await run_external(sh, [_printable(found), *words[1:]], name)
 
 
 async def _command_verbose(sh: ShellState, words: list[str]) -> int:
@@ -266,7 +266,7 @@ async def _command_v(sh: ShellState, words: list[str], standard: bool = False) -
             hit = await search_path(sh, name, _STANDARD) if standard and "/" not in name else await _file(sh, name)
             if hit is None:
                 continue
-            lines += (_shown(hit), "\n")
+            lines += (_printable(hit), "\n")
         found += 1
     written = write_lines(sh, lines, len(lines), "command")
     if not isinstance(written, int):
@@ -334,9 +334,9 @@ async def _hash_listed(sh: ShellState, reusable: bool) -> int:
     known = sorted(last_first, key=lambda name: bucket(name) % _BUCKETS)
     lines: Iterable[str]
     if reusable:
-        lines = (f"builtin hash -p {_shown(sh.hashed[name][0])} {name}\n" for name in known)
+        lines = (f"builtin hash -p {_printable(sh.hashed[name][0])} {name}\n" for name in known)
     else:
-        counted = (f"{sh.hashed[name][1]:4d}\t{_shown(sh.hashed[name][0])}\n" for name in known)
+        counted = (f"{sh.hashed[name][1]:4d}\t{_printable(sh.hashed[name][0])}\n" for name in known)
         lines = chain(("hits\tcommand\n",), counted)
     written = write_lines(sh, lines, len(sh.hashed), "hash")
     return written if isinstance(written, int) else await written

@@ -74,7 +74,7 @@ def evaluate(sh: ShellState, argv: list[str]) -> Result:
     if len(argv) > 1 and argv[1] not in ("--", "-") and argv[1].startswith("-") and len(argv[1]) > 1:
         sh.complain(f"eval: {argv[1][:2]}: invalid option")
         sh.err("eval: usage: eval [arg ...]\n")
-        return _misused(sh)
+        return _usage_failure(sh)
     text = joined(sh, " ", words)
     if not text or text.isspace():
         return 0
@@ -116,16 +116,16 @@ async def _evaluate(sh: ShellState, text: str) -> int:
 def source(sh: ShellState, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "")
     if options is None:
-        return _misused(sh)
+        return _usage_failure(sh)
     words = options[1]
     if not words:
         sh.complain(f"{argv[0]}: filename argument required")
         usage(sh, argv[0])
-        return _misused(sh)
+        return _usage_failure(sh)
     return drive(_source(sh, argv[0], words))
 
 
-def _misused(sh: ShellState) -> int:
+def _usage_failure(sh: ShellState) -> int:
     """Not to be used as it was: by POSIX's rules that ends the shell."""
     ends, sh.via_command = sh.posix and not sh.via_command and not sh.errexit_ignored, False
     return sh.shell.leave(sh, 2) if ends else 2

@@ -66,7 +66,7 @@ def _options(sh: ShellState, argv: list[str]) -> _Read | int:
         return bad_option(sh, argv[0], *wrong)
     request.names = [str(name) for name in argv[operands:]]
     for place, name in enumerate(request.names):
-        if _misnamed(name):
+        if _is_bad_name(name):
             if not place:
                 return sh.error(_no_name(name))
             request.wrong = place
@@ -86,14 +86,14 @@ def _usual(argv: tuple[str, ...]) -> _Read | None:
     request.names = [str(name) for name in argv[operands:]]
     if wrong or any(letter == "u" or _option(request, letter, value) for letter, value in letters):
         return None
-    return None if any(map(_misnamed, request.names)) else request
+    return None if any(map(_is_bad_name, request.names)) else request
 
 
 def _no_name(name: str) -> str:
     return f"read: `{name}': not a valid identifier"
 
 
-def _misnamed(name: str) -> bool:
+def _is_bad_name(name: str) -> bool:
     return not is_name(name) and (not is_name(split_subscript(name)[0]) or name.endswith("[]"))
 
 
@@ -383,7 +383,7 @@ def _put_list(sh: ShellState, target: str, text: str, escaped: Sequence[int]) ->
     try:
         sh.variables.set_list(target, split_all(text, sh.ifs, set(escaped)))
     except ShellError as error:
-        return _failed(sh, error)
+        return _report(sh, error)
     return 0
 
 
@@ -396,11 +396,11 @@ def _put(sh: ShellState, names: Sequence[str], values: Sequence[str]) -> int:
             else:
                 put(sh, name, value)
     except ShellError as error:
-        return _failed(sh, error)
+        return _report(sh, error)
     return 0
 
 
-def _failed(sh: ShellState, error: ShellError) -> int:
+def _report(sh: ShellState, error: ShellError) -> int:
     """Report an assignment error and return 1; errors that end more than the command are raised."""
     if isinstance(error, BadSubscript | Fatal):
         raise error

@@ -240,10 +240,10 @@ def help_(sh: ShellState, argv: list[str]) -> Result:
         listed = "".join(f" {synopsis}\n" for synopsis, _ in SYNOPSES.values())
         head = "These shell commands are defined internally.  Type `help name' to find out more about one.\n\n"
         return sh.out(encode(head + listed), "help")
-    return drive(_helped(sh, flags, words))
+    return drive(_print_help(sh, flags, words))
 
 
-async def _helped(sh: ShellState, flags: str, words: list[str]) -> int:
+async def _print_help(sh: ShellState, flags: str, words: list[str]) -> int:
     status = 1
     if _is_pattern(words[0]):
         keywords = ", ".join(words)

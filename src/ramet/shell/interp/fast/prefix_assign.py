@@ -89,7 +89,7 @@ def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], sl
         if type(result) is not int:
             return _rest(sh, argv, result)  # type: ignore[arg-type]
         store.pop()
-        return _settled(sh, argv, result)
+        return _settle(sh, argv, result)
 
     return run
 
@@ -99,10 +99,10 @@ async def _rest(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int
         result = await pending
     finally:
         sh.variables.pop()
-    return _settled(sh, argv, result)
+    return _settle(sh, argv, result)
 
 
-def _settled(sh: ShellState, argv: list[str], status: int) -> int:
+def _settle(sh: ShellState, argv: list[str], status: int) -> int:
     sh.last_arg = argv[-1]
     sh.pipe_statuses = None
     sh.status = status

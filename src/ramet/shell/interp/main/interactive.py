@@ -70,7 +70,7 @@ class InteractiveShell:
             if parser.pos >= len(parser.text) or (self._source is not None and not self._source.text):
                 ends += 1
                 if not self._shown or ends > self._patience():
-                    return await self._ended()
+                    return await self._end()
                 sh.err(f'Use "{"logout" if "login_shell" in sh.shopts else "exit"}" to leave the shell.\n')
                 continue
             result = await self._command()
@@ -107,7 +107,7 @@ class InteractiveShell:
         sh.err(sh.prompt(sh.variables.get("PS2" if self._within else "PS1") or ""))
         return 0
 
-    async def _ended(self) -> int:
+    async def _end(self) -> int:
         """The input is over: the shell leaves with the status of its last command."""
         sh = self._sh
         if self._shown:
@@ -143,7 +143,7 @@ class InteractiveShell:
         self._show(text[start : len(text) - (len(parser.text) - parser.pos)].removesuffix("\n"))
         parser.warnings.clear()  # they are said when the command runs
         if failure is not None:
-            return self._failed(failure)
+            return self._report(failure)
         if script is None:
             return 0
         sh.history.commands += 1
@@ -161,7 +161,7 @@ class InteractiveShell:
             second = self._sh.prompt(self._sh.variables.get("PS2") or "")
             self._sh.err(text.replace("\n", "\n" + second) + "\n")
 
-    def _failed(self, failure: SyntaxFailure) -> int:
+    def _report(self, failure: SyntaxFailure) -> int:
         sh = self._sh
         if failure.status is not None:
             sh.status = failure.status

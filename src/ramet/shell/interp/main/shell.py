@@ -154,16 +154,16 @@ class Shell:
         """Close descriptors in the background."""
         closing = asyncio.ensure_future(release_all(fds))
         self.closing.add(closing)
-        closing.add_done_callback(self._closed)
+        closing.add_done_callback(self._close)
 
     def detach_tasks(self, crew: TaskGroup) -> None:
         """Leave running tasks to the end of the workspace."""
         for task in crew.tasks:
             if not task.done():
                 self.closing.add(task)
-                task.add_done_callback(self._closed)
+                task.add_done_callback(self._close)
 
-    def _closed(self, closing: asyncio.Future[Any]) -> None:
+    def _close(self, closing: asyncio.Future[Any]) -> None:
         self.closing.discard(closing)
         if not closing.cancelled():
             closing.exception()  # retrieved, so that asyncio does not log it

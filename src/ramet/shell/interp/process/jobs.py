@@ -124,9 +124,9 @@ class Jobs:
         process = Process(self.shell.next_pid(), child)
         child.pid, child.process = process.pid, process
         self.shell.processes[process.pid] = process
-        process.task = asyncio.create_task(_contained(process, work, self.shell.start_queue.turn(), child.task_group))
+        process.task = asyncio.create_task(_contain(process, work, self.shell.start_queue.turn(), child.task_group))
         child.task_group.tasks[process.task] = True
-        process.task.add_done_callback(lambda task: self._ended(process))
+        process.task.add_done_callback(lambda task: self._end(process))
         process.task.add_done_callback(lambda task: self._unbegun(child, work))
         return process
 
@@ -135,7 +135,7 @@ class Jobs:
         work.close()
         self.shell.release_unstarted(child)
 
-    def _ended(self, process: Process) -> None:
+    def _end(self, process: Process) -> None:
         self.shell.processes.pop(process.pid, None)
         self.loose.discard(process)
         if process.task.cancelled():
@@ -286,14 +286,14 @@ class Jobs:
 
         This is the end of a script whose output is still read.
         """
-        while running := self._going() | self._left():
+        while running := self._going() | self._unfinished():
             await asyncio.wait(running)
             await asyncio.sleep(0)
 
     def _going(self) -> set[asyncio.Task[int]]:
         return {job.process.task for job in self.jobs if job.running and not job.process.stopped}
 
-    def _left(self) -> set[asyncio.Task[int]]:
+    def _unfinished(self) -> set[asyncio.Task[int]]:
         return {
             process.task
             for process in self.shell.processes.values()
@@ -386,7 +386,7 @@ class StartQueue:
             self._pumping = False
 
 
-async def _contained(
+async def _contain(
     process: Process, work: Coroutine[Any, Any, int], turn: asyncio.Future[None] | None, crew: TaskGroup
 ) -> int:
     """The status of a process; a kill by signal and the end of its time are statuses, not exceptions."""

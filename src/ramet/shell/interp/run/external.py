@@ -295,7 +295,7 @@ async def _table(sh: ShellState, name: str, argv: list[str]) -> int:
     return await run_exec(sh, command, argv)
 
 
-async def _given(sh: ShellState, name: str) -> dict[str, str]:
+async def _environ(sh: ShellState, name: str) -> dict[str, str]:
     """Return the environment of a program."""
     await function_table.ready_exported(sh)
     make = sh.environment if sh.program_environment else partial(_environment, sh, name)
@@ -327,7 +327,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
         argv=[str(word) for word in argv],
         fs=wrapped(shell.fs, sh.fds, argv),
         cwd=sh.cwd,
-        env=await _given(sh, str(argv[0])),
+        env=await _environ(sh, str(argv[0])),
         stdin=stdin,
         stdout=sh.writer(1),
         stderr=sh.writer(2),

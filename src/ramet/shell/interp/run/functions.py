@@ -59,7 +59,7 @@ def stationed(run: Run) -> Run:
 
     def enter(sh: ShellState) -> Result:
         if sh.stack >= HOP:
-            return drive(hop(sh, lambda: _awaited(sh, run)))
+            return drive(hop(sh, lambda: _await_run(sh, run)))
         sh.stack += _WEIGHT
         try:
             result = run(sh)
@@ -81,7 +81,7 @@ async def _unstacked(sh: ShellState, pending: Awaitable[int]) -> int:
         sh.stack -= _WEIGHT
 
 
-async def _awaited(sh: ShellState, run: Run) -> int:
+async def _await_run(sh: ShellState, run: Run) -> int:
     result: Any = run(sh)
     return int(result if type(result) is int else await result)
 
@@ -159,7 +159,7 @@ def _call(sh: ShellState, function: FunctionDef, argv: list[str], scoped: bool) 
         if "extdebug" in sh.shopts:
             frame.arguments = sh.params
         if "DEBUG" in sh.traps:
-            return drive(_debugged(sh, function, frame))
+            return drive(_call_with_debug(sh, function, frame))
     try:
         result = function.body(sh)
     except BaseException as error:
@@ -245,7 +245,7 @@ async def _finish(sh: ShellState, frame: Frame, pending: Awaitable[int]) -> int:
             if leave.result != RETURN:
                 raise
             result = RETURN  # in the trap of a signal it counts as one in the body
-        result = await _ended(sh, result)
+        result = await _end_call(sh, result)
     except _ABANDONED:
         raise  # `leave_all` does the rest
     except BaseException as error:
@@ -274,7 +274,7 @@ def leave_all(sh: ShellState) -> None:
     sh.variables.pop_all()
 
 
-async def _ended(sh: ShellState, result: int) -> int:
+async def _end_call(sh: ShellState, result: int) -> int:
     """What follows the end of a body: signals and traps. RETURN still sees the status from before `return`."""
     if sh.pending:
         result = await _signalled(sh, result)
@@ -295,7 +295,7 @@ async def _ended(sh: ShellState, result: int) -> int:
     return result
 
 
-async def _left(sh: ShellState, pending: Awaitable[int]) -> int:
+async def _body_status(sh: ShellState, pending: Awaitable[int]) -> int:
     """What a body ends with; `return` in the trap of a signal counts as one in the body."""
     try:
         return await pending
@@ -315,12 +315,12 @@ async def _signalled(sh: ShellState, result: int) -> int:
 
 async def _returned(sh: ShellState, frame: Frame, result: int) -> int:
     try:
-        return await _ended(sh, result)
+        return await _end_call(sh, result)
     finally:
         _leave(sh, frame)
 
 
-async def _debugged(sh: ShellState, function: FunctionDef, frame: Frame) -> int:
+async def _call_with_debug(sh: ShellState, function: FunctionDef, frame: Frame) -> int:
     """A call while a DEBUG trap is set: the trap sees the function itself only where it is inherited."""
     try:
         if not sh.in_debug_trap and (sh.functrace or (traced(sh, frame.name) and active(sh, "DEBUG", False))):
@@ -332,7 +332,7 @@ async def _debugged(sh: ShellState, function: FunctionDef, frame: Frame) -> int:
                 sh.in_debug_trap = False
         result = function.body(sh)
         if type(result) is not int:
-            result = await _left(sh, result)  # type: ignore[arg-type]
-        return await _ended(sh, result)
+            result = await _body_status(sh, result)  # type: ignore[arg-type]
+        return await _end_call(sh, result)
     finally:
         _leave(sh, frame)

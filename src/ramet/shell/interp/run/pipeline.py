@@ -174,7 +174,7 @@ async def _stages(
                         result = await result
                     if result and result < 256 and isinstance(final, Simple | ArithCommand | Cond):
                         # A command of this shell fails for itself, and the pipeline once more.
-                        result = await _counted(sh, final, int(result))
+                        result = await _count_failure(sh, final, int(result))
                 finally:
                     source.release()
                     if kept_stdin is None:
@@ -242,7 +242,7 @@ async def _stages(
     return status
 
 
-async def _counted(sh: ShellState, node: Command, status: int) -> int:
+async def _count_failure(sh: ShellState, node: Command, status: int) -> int:
     """What follows a command that failed, where failures count."""
     if sh.errexit_ignored or not (sh.errexit or "ERR" in sh.traps):
         return status

@@ -221,7 +221,7 @@ async def _duplicate(sh: ShellState, plan: RedirectPlan, word: str, undo: Undo) 
             raise RedirectError(f"{plan.var}: ambiguous redirect")
         closing = sh.fds.pop(int(named), None)
         if closing is not None:
-            await _closed(closing)
+            await _close(closing)
         return True
     if word == "-":
         _put(sh, fd, None, undo)
@@ -244,11 +244,11 @@ async def _duplicate(sh: ShellState, plan: RedirectPlan, word: str, undo: Undo) 
         if kept:
             _put(sh, int(source), None, undo)
         else:
-            await _closed(sh.fds.pop(int(source)))  # for good: bash saves it only where something was replaced
+            await _close(sh.fds.pop(int(source)))  # for good: bash saves it only where something was replaced
     return True
 
 
-async def _closed(description: Description) -> None:
+async def _close(description: Description) -> None:
     closing = description.release()
     if closing is not None:
         await closing
@@ -348,7 +348,7 @@ async def restore(sh: ShellState, undo: Undo) -> bool:
             sh.fds[fd] = old
         if current is not None:
             try:
-                await _closed(current)
+                await _close(current)
             except OSError as error:
                 sh.complain(f"{current.path}: {reason(error)}")
                 good = False
@@ -363,7 +363,7 @@ async def keep(sh: ShellState, undo: Undo, lasting: bool = False) -> None:
         if fd == 0 and fd in sh.fds and lasting:
             sh.fds[fd].base = True
         if old is not None:
-            await _closed(old)
+            await _close(old)
 
 
 async def run_redirected(

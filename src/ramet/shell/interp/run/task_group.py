@@ -72,10 +72,10 @@ class TaskGroup:
             waited_for = work.send(None)
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
-        return self._led(work, waited_for)
+        return self._lead(work, waited_for)
 
     @types.coroutine
-    def _led(self, work: Coroutine[Any, Any, Any], waited_for: Any) -> Generator[Any, Any, Any]:
+    def _lead(self, work: Coroutine[Any, Any, Any], waited_for: Any) -> Generator[Any, Any, Any]:
         self.main = asyncio.current_task()
         failure: BaseException | None = None
         try:

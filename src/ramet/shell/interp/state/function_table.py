@@ -118,7 +118,7 @@ async def adopt(sh: ShellState, given: Iterable[tuple[str, str]]) -> None:
         if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
             await sh.budget.yield_turn()
             name = key[len(_PREFIX) : -len(_SUFFIX)]
-            script = await offload_large(sh.budget, len(value), partial(_brought, name, value), LONG_SCRIPT)
+            script = await offload_large(sh.budget, len(value), partial(_parse_definition, name, value), LONG_SCRIPT)
             await sh.budget.yield_turn()
             function = None
             if isinstance(script, SyntaxFailure):
@@ -133,7 +133,7 @@ async def adopt(sh: ShellState, given: Iterable[tuple[str, str]]) -> None:
                 set_flags(sh, name, EXPORT, 0)
 
 
-def _brought(name: str, value: str) -> Script | SyntaxFailure:
+def _parse_definition(name: str, value: str) -> Script | SyntaxFailure:
     """What a definition is that an environment brought: its first command, whose lines count from 0."""
     known = _imported.get((name, value)) if len(value) <= LARGE else None
     if known is None:

@@ -100,10 +100,10 @@ class ShellOutput:
         except OSError as error:
             return self.write_failed(error, command)
         if writer.full:
-            return self._drained(writer, command)
+            return self._drain(writer, command)
         return 0
 
-    async def _drained(self, writer: Writer, command: str) -> int:
+    async def _drain(self, writer: Writer, command: str) -> int:
         try:
             await writer.drain()
         except OSError as error:
