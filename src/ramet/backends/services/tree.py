@@ -548,18 +548,18 @@ def pretty_json(place: Place) -> bytes:
 
 
 async def json_lines(entries: AsyncIterator[Any]) -> AsyncIterator[bytes]:
-    """Entries as lines of JSON, in blocks; the first entries at once."""
+    """Entries as lines of JSON: the first alone, so that `head -1` asks for no second page, then in blocks."""
     import json
 
     lines: list[bytes] = []
-    size = 0
+    size, enough = 0, 1
     async with closing(entries) as stream:
         async for entry in stream:
             text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
             lines.append(text.encode("utf-8", "replace") + b"\n")
             size += len(lines[-1])
-            if size >= 64 * 1024:
+            if size >= enough:
                 yield b"".join(lines)
-                lines, size = [], 0
+                lines, size, enough = [], 0, 64 * 1024
     if lines:
         yield b"".join(lines)
