@@ -17,6 +17,7 @@ from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
 from ramet.core.streams import BytesReader, Capture, Null, Reader, Writer, pipe
 from ramet.native.runtime import Runtime
+from ramet.native.server import SERVER
 from ramet.native.tree import TreeResource
 
 ENV = {"PATH": "/usr/bin:/bin"}
@@ -254,3 +255,29 @@ def test_close_leaves_nothing(runtime: Runtime) -> None:
     runtime.close()
     assert not os.path.exists(runtime.layout.root)
     runtime.layout.remove = lambda: None  # type: ignore[method-assign]
+
+
+def test_a_signal_to_all_processes_leaves_the_next_program_a_worker(runtime: Runtime) -> None:
+    opened(runtime)
+    assert run(runtime, proc("trap '' TERM; kill -TERM -1; echo on")) == 0
+    box = runtime._box
+    assert box is not None
+    run(runtime, proc("kill -KILL -1"))
+    after = proc("echo after")
+    assert run(runtime, after) == 0
+    assert output(after) == b"after\n"
+    assert box.generation == 1, "the box itself has lived on"
+
+
+def test_boxes_of_one_process_share_a_server_that_ends_with_the_last(runtime: Runtime) -> None:
+    opened(runtime)
+    first = SERVER.pid
+    other = Runtime(runtime.options)
+    try:
+        opened(other)
+        assert SERVER.pid == first
+    finally:
+        other.close()
+    assert SERVER.pid == first
+    runtime.end()
+    assert SERVER.pid is None

@@ -1,6 +1,6 @@
 """`Box`: build a bubblewrap sandbox around the trees of a workspace, start programs in it, end it.
 
-- Built once and kept; programs enter by setns through the helper process (`helper.py`).
+- Built once and kept; a worker that waits in the box starts each program (`helper.py`).
 - The first process of the box waits on a pipe: when Ramet dies, the kernel ends everything in the box.
 - A box that died (a program may kill what it can see) is built again for the next program, on the same trees.
 """
@@ -10,10 +10,7 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,12 +21,12 @@ from ramet.native.cgroups import NOTHING, create_cgroup
 from ramet.native.layout import INSIDE, SYSTEM_LINKS, Layout, TreePlace, etc_binds
 from ramet.native.options import Native
 from ramet.native.seccomp import build_filter
+from ramet.native.server import SERVER, Process
 
 BUILD_SECONDS: Final = 20.0
 """How long building a box may take on a busy machine."""
 MESSAGE_BYTES: Final = 32 * 1024
 """Requests above this size travel in a memfd: a socket message has a bound."""
-_HELPER: Final = os.path.join(os.path.dirname(__file__), "helper.py")
 _REAPING: Final = "env --ignore-signal=CHLD"
 _FIRST_PROCESS: Final = f'{_REAPING} true 2> /dev/null && set -- {_REAPING}; echo; exec "$@" cat > /dev/null'
 """`cat` ends when Ramet does. With SIGCHLD ignored the kernel reaps orphans; old coreutils leave zombies."""
@@ -55,14 +52,8 @@ class Request:
     fds: Mapping[int, int]
     umask: int = 0o022
     ignored: Sequence[int] = ()
-
-
-@dataclass(frozen=True)
-class Started:
-    """The pipes to the supervisor of a program; their protocol is in `helper.py`."""
-
-    status: int
-    control: int
+    terminal: tuple[int, int] | None = None
+    """Rows and columns of a terminal for the descriptors 0, 1 and 2."""
 
 
 class Box:
@@ -72,12 +63,13 @@ class Box:
         self, options: Native, layout: Layout, trees: Mapping[str, TreePlace], binds: Sequence[Bind] = ()
     ) -> None:
         self._options, self._layout, self._trees, self._binds = options, layout, dict(trees), list(binds)
-        self._helper: subprocess.Popen[bytes] | None = None
+        self._helper: Process | None = None
         self._socket: socket.socket | None = None
+        self._zygote: socket.socket | None = None
+        self._first: Process | None = None
+        """The first process of the box."""
         self._life = -1
         self.owner = layout.owner
-        self.pid = 0
-        """The first process of the box, as the host counts."""
         self._seccomp = build_filter()
         self._cgroup = NOTHING
         self.generation = 0
@@ -102,28 +94,15 @@ class Box:
                 "Run Ramet as an ordinary user, or on a machine whose cgroups have the pids controller.",
             )  # fmt: skip
         try:
-            self._start_helper()
+            self._socket, self._helper = SERVER.fork(self._layout.owner)
+            self._cgroup.add(self._helper.pid)  # it waits for the first request, so nothing has started outside
             self._start_box(program)
-            found = self._enter()
+            found = self._enter(sorted(self._trees))
         except BaseException:
             self.kill()
             raise
         self.generation += 1
         return found
-
-    def _start_helper(self) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        owner = self._layout.owner
-        identity = [str(owner.uid), str(owner.gid)] if owner.foreign else []
-        with theirs:
-            self._helper = subprocess.Popen(
-                [sys.executable, "-I", "-S", _HELPER, *identity],
-                stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={}, cwd="/",
-                start_new_session=True,
-            )  # fmt: skip
-        self._socket = ours
-        ours.settimeout(BUILD_SECONDS)
-        self._cgroup.add(self._helper.pid)  # it waits for the first request, so nothing has started outside
 
     def _start_box(self, program: str) -> None:
         life_read, self._life = os.pipe2(os.O_CLOEXEC)
@@ -136,7 +115,7 @@ class Box:
             os.lseek(filter_fd, 0, os.SEEK_SET)
             numbers = {0: life_read, 1: ready_write, 2: error_write, 3: info_write, 4: filter_fd}
             argv = [program, *self._arguments(), "--", "/bin/sh", "-c", _FIRST_PROCESS]
-            self._send({"build": argv, "fds": list(numbers)}, list(numbers.values()))
+            _send(self._socket, {"build": argv, "fds": list(numbers)}, list(numbers.values()))
         finally:
             for fd in (life_read, ready_write, error_write, info_write, filter_fd):
                 os.close(fd)
@@ -147,7 +126,7 @@ class Box:
                     "native_unavailable", f"cannot build the box: {said or 'bubblewrap ended without a message'}",
                     "`ramet doctor` checks what native programs need.",
                 )  # fmt: skip
-            self.pid = int(json.loads(_read_some(info_read, 1.0))["child-pid"])
+            self._first = Process(int(json.loads(_read_some(info_read, 1.0))["child-pid"]))
         finally:
             for fd in (ready_read, error_read, info_read):
                 os.close(fd)
@@ -176,10 +155,20 @@ class Box:
             found += ["--bind" if bind.writable else "--ro-bind", bind.directory, bind.prefix]
         return [*found, "--chdir", "/"]
 
-    def _enter(self) -> dict[str, int]:
-        prefixes = sorted(self._trees)
-        self._send({"box": self.pid, "trees": prefixes})
-        assert self._socket is not None
+    def _enter(self, prefixes: Sequence[str] = ()) -> dict[str, int]:
+        """Leave a zygote in the box; returns a descriptor of the tree at each prefix."""
+        assert self._socket is not None and self._first is not None
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            request = {
+                "box": self._first.pid, "trees": list(prefixes), "limits": self._bounds(),
+                "seccomp": self._seccomp.hex(),
+            }  # fmt: skip
+            _send(self._socket, request, [theirs.fileno()])
+        if self._zygote is not None:
+            self._zygote.close()
+        self._zygote = ours
+        ours.settimeout(BUILD_SECONDS)
         payload, fds, _, _ = socket.recv_fds(self._socket, MESSAGE_BYTES, len(prefixes) + 1)
         answer: dict[str, Any] = json.loads(payload or b'{"error": "the helper process ended"}')
         if "error" in answer:
@@ -189,67 +178,49 @@ class Box:
             )  # fmt: skip
         return dict(zip(prefixes, fds, strict=True))
 
+    def _bounds(self) -> dict[str, object]:
+        """What bounds each program beyond the cgroup of the box."""
+        limits, controllers = self._options.limits, self._cgroup.controllers
+        rlimits = {"RLIMIT_FSIZE": limits.file_bytes, "RLIMIT_NOFILE": limits.open_files, "RLIMIT_CORE": 0}
+        if "pids" not in controllers:
+            rlimits["RLIMIT_NPROC"] = limits.processes
+        if "memory" in controllers:
+            return {"rlimits": rlimits}
+        rlimits["RLIMIT_DATA"] = limits.memory_bytes
+        return {"rlimits": rlimits, "watch_memory": limits.memory_bytes}
+
     # ------------------------------------------------------------------------------------------------- programs
 
     @property
     def alive(self) -> bool:
         """Whether programs can be started."""
-        if self._helper is None or self._helper.poll() is not None or not self.pid:
-            return False
-        try:
-            with open(f"/proc/{self.pid}/stat", "rb") as file:
-                return file.read().rpartition(b") ")[2][:1] not in (b"Z", b"X")
-        except OSError:
-            return False
+        helper, first = self._helper, self._first
+        return helper is not None and first is not None and helper.alive and first.alive
 
     @property
     def bounded_by_cgroup(self) -> frozenset[str]:
         return self._cgroup.controllers
 
-    def start(self, request: Request) -> Started:
-        """Start a program. The caller closes its own copies of the descriptors."""
-        limits = self._options.limits
-        rlimits = {"RLIMIT_FSIZE": limits.file_bytes, "RLIMIT_NOFILE": limits.open_files, "RLIMIT_CORE": 0}
-        watched = None
-        if "pids" not in self._cgroup.controllers:
-            rlimits["RLIMIT_NPROC"] = limits.processes
-        if "memory" not in self._cgroup.controllers:
-            rlimits["RLIMIT_DATA"] = limits.memory_bytes
-            watched = limits.memory_bytes
-        status_read, status_write = os.pipe2(os.O_CLOEXEC)
-        control_read, control_write = os.pipe2(os.O_CLOEXEC)
-        try:
-            self._send(
-                {
-                    "path": request.path, "argv": list(request.argv), "env": dict(request.env), "cwd": request.cwd,
-                    "fds": list(request.fds), "umask": request.umask, "ignored": list(request.ignored),
-                    "limits": {"rlimits": rlimits, "watch_memory": watched}, "seccomp": self._seccomp.hex(),
-                },
-                [status_write, control_read, *request.fds.values()],
-            )  # fmt: skip
-        except BaseException:
-            os.close(status_read)
-            os.close(control_write)
-            raise
-        finally:
-            os.close(status_write)
-            os.close(control_read)
-        return Started(status_read, control_write)
-
-    def _send(self, message: Mapping[str, object], fds: Sequence[int] = ()) -> None:
-        assert self._socket is not None
-        payload = json.dumps(message).encode()
-        if len(payload) <= MESSAGE_BYTES:
-            socket.send_fds(self._socket, [payload], list(fds))
-            return
-        held = os.memfd_create("request", os.MFD_CLOEXEC)
-        try:
-            with open(held, "wb", closefd=False) as file:
-                file.write(payload)
-            os.lseek(held, 0, os.SEEK_SET)
-            socket.send_fds(self._socket, [b"@"], [held, *fds])
-        finally:
-            os.close(held)
+    def start(self, request: Request) -> socket.socket:
+        """Start a program; returns the socket to its worker. The caller closes its own copies of the descriptors."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        message = {
+            "path": request.path, "argv": list(request.argv), "env": dict(request.env), "cwd": request.cwd,
+            "fds": list(request.fds), "umask": request.umask, "ignored": list(request.ignored),
+            "terminal": request.terminal,
+        }  # fmt: skip
+        with theirs:
+            fds = [theirs.fileno(), *request.fds.values()]
+            try:
+                try:
+                    _send(self._zygote, message, fds)
+                except ConnectionError:  # a program has killed the zygote
+                    self._enter()
+                    _send(self._zygote, message, fds)
+            except BaseException:
+                ours.close()
+                raise
+        return ours
 
     # ---------------------------------------------------------------------------------------------------- ending
 
@@ -258,21 +229,36 @@ class Box:
         if self._life >= 0:
             os.close(self._life)
             self._life = -1
-        if self.pid and self.alive:
-            try:
-                os.kill(self.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # it ended meanwhile
-        self.pid = 0
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        for sock in (self._zygote, self._socket):
+            if sock is not None:
+                sock.close()
+        self._zygote = self._socket = None
+        if self._first is not None:
+            self._first.kill()
+            self._first = None
         if self._helper is not None:
             self._helper.kill()
-            self._helper.wait()
-            self._helper = None
         self._cgroup.remove()
         self._cgroup = NOTHING
+        if self._helper is not None:
+            self._helper = None
+            SERVER.release()  # last: the server reaps what the cgroup still counts
+
+
+def _send(sock: socket.socket | None, message: Mapping[str, object], fds: Sequence[int]) -> None:
+    assert sock is not None
+    payload = json.dumps(message).encode()
+    if len(payload) <= MESSAGE_BYTES:
+        socket.send_fds(sock, [payload], list(fds))
+        return
+    held = os.memfd_create("request", os.MFD_CLOEXEC)
+    try:
+        with open(held, "wb", closefd=False) as file:
+            file.write(payload)
+        os.lseek(held, 0, os.SEEK_SET)
+        socket.send_fds(sock, [b"@"], [held, *fds])
+    finally:
+        os.close(held)
 
 
 def _read_some(fd: int, seconds: float) -> bytes:

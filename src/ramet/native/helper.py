@@ -1,18 +1,23 @@
-"""The helper process: enter the box by setns, start one program per request, watch its process tree.
+"""The helper process: enter the box by setns, keep a worker ready inside, start one program per request.
 
 It runs as `python -I -S helper.py`, single-threaded, with the standard library only: setns into a user namespace
-refuses threads, and a fork of a small process is cheap. Its standard input is a SEQPACKET socket to Ramet.
+refuses threads, and a fork of a small process is cheap. One *server* per Ramet process forks a *helper* for each box,
+so that all boxes share its memory. Every socket is SEQPACKET, one message per request:
 
-    {"build": argv, "fds"}                          start bubblewrap
-    {"box": pid of its first process, "trees"}      enter this box from now on; answers with the tree descriptors
-    {"path", "argv", "env", "cwd", "fds", ...}      start a program; its descriptors follow the message
+    server    any message with a socket             fork a helper that serves this socket; answers with its pid
+    helper    {"build": argv, "fds"}                start bubblewrap
+              {"box": pid, "trees", "limits", ...}  enter this box; answers with tree descriptors; the second socket
+                                                    is the zygote's
+    zygote    {"path", "argv", "env", "cwd", ...}   start a program; its descriptors follow the message
 
-Three processes serve one program: the *middle* enters the namespaces and ends, the *supervisor* lives in the box's pid
-namespace and adopts every orphan below it, the *program* is what was asked for. The supervisor speaks over two pipes:
+The *zygote* lives in the box's pid namespace. It keeps one *worker* forked and waiting, so that a program starts
+without a fork of Python: the worker takes a request, spawns the program by vfork, and adopts every orphan below it. A
+worker speaks over the first descriptor of its request, a stream socket:
 
-    status    `S` started, `E<errno>[:cwd]` cannot be executed, `X<wait status>` ended, `L<limit>` killed by a limit,
-              end of file when its whole process tree is gone
-    control   `s<number>\\n` signal the program's group, `K` kill the tree; end of file means the same as `K`
+    from it   `T` taken, `S` started, `E<errno>[:cwd]` cannot be executed, `X<wait status>` ended, `L<limit>` killed by
+              a limit, end of file when its whole process tree is gone. With a terminal, `S` carries its descriptor.
+    to it     `s<number>` signal the program's group, `w<rows>,<columns>` resize its terminal, `K` kill the tree; end of
+              file means the same as `K`
 """
 
 from __future__ import annotations
@@ -20,13 +25,16 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import gc
 import json
 import os
 import resource
 import select
 import signal
 import socket
+import struct
 import sys
+import termios
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -41,20 +49,18 @@ NAMESPACES = ("mnt", "pid", "net", "ipc", "uts", "cgroup")
 WATCH_SECONDS = 0.25
 """Between two looks at the memory of a process tree that no cgroup bounds."""
 KILL_SECONDS = 2.0
-"""After which the supervisor gives up on processes that fork faster than it kills; Ramet then ends the whole box."""
+"""After which the worker gives up on processes that fork faster than it kills; Ramet then ends the whole box."""
+FORK_SECONDS = 0.05
+"""Between two attempts to fork a worker while the box has no process left."""
 OWN_DESCRIPTORS = 512
 """Descriptors of the helper are moved here, above those that a program may ask for."""
+LEAST_DATA = 64 << 20
+"""The worker lives under the limits of its program: RLIMIT_DATA below this would hit the worker."""
+FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGSYS, signal.SIGTRAP)
+CATCHABLE = [number for number in signal.valid_signals() if number not in (signal.SIGKILL, signal.SIGSTOP)]
 
 Request = dict[str, Any]
 libc = ctypes.CDLL(None, use_errno=True)
-
-
-class CannotEnter(Exception):
-    """The working directory is not visible in the box."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
 
 
 def check(result: int, what: str) -> int:
@@ -62,6 +68,32 @@ def check(result: int, what: str) -> int:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
     return result
+
+
+# ------------------------------------------------------------------------------------------------------------ server
+
+
+def serve_boxes(sock: socket.socket) -> None:
+    """Fork a helper for each box until Ramet closes the socket."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        payload, fds, _, _ = socket.recv_fds(sock, 16, 1, socket.MSG_CMSG_CLOEXEC)
+        if not payload:
+            return
+        pid = os.fork()
+        if pid == 0:
+            try:
+                sock.close()
+                os.setsid()
+                with socket.socket(fileno=fds[0]) as own:
+                    serve(own)
+            finally:
+                os._exit(0)
+        os.close(fds[0])
+        sock.send(str(pid).encode())
+
+
+# ------------------------------------------------------------------------------------------------------------ helper
 
 
 def drop_capabilities() -> None:
@@ -101,34 +133,30 @@ class Namespaces:
 
 
 def serve(sock: socket.socket) -> None:
-    box: Namespaces | None = None
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        payload, fds, _, _ = socket.recv_fds(sock, 1 << 16, 64)
-        if not payload:
+        request, fds = receive(sock)
+        if request is None:
             return
-        if payload == b"@":  # too large for a message: in a memfd
-            with os.fdopen(fds.pop(0), "rb") as file:
-                payload = file.read()
-        request = json.loads(payload)
         try:
-            if "box" in request:
-                if box is not None:
-                    box.close()
-                box = Namespaces(request["box"])
-                offer_trees(sock, box, request["trees"])
-            elif "build" in request:
+            if "build" in request:
                 build(request, fds)
-            elif box is None:
-                raise OSError(errno.EINVAL, "no box yet")
             else:
-                start(sock, box, request, fds)
+                enter(sock, request, fds[0])
         except OSError as error:
             if "box" in request:
                 sock.send(json.dumps({"error": str(error)}).encode())
         finally:
             for fd in fds:
                 os.close(fd)
+
+
+def receive(sock: socket.socket) -> tuple[Request | None, list[int]]:
+    """Return the next request with its descriptors; None at the end."""
+    payload, fds, _, _ = socket.recv_fds(sock, 1 << 16, 64, socket.MSG_CMSG_CLOEXEC)
+    if payload == b"@":  # too large for a message: in a memfd
+        with os.fdopen(fds.pop(0), "rb") as file:
+            payload = file.read()
+    return (json.loads(payload) if payload else None), fds
 
 
 def build(request: Request, fds: list[int]) -> None:
@@ -145,35 +173,129 @@ def build(request: Request, fds: list[int]) -> None:
         os._exit(127)
 
 
-def offer_trees(sock: socket.socket, box: Namespaces, trees: Sequence[str]) -> None:
-    pid = os.fork()
-    if pid == 0:
-        try:
-            found = box.enter(trees)
-            socket.send_fds(sock, [b'{"trees": true}'], found)
-        except OSError as error:
-            sock.send(json.dumps({"error": str(error)}).encode())
-        finally:
-            os._exit(0)
-
-
-def start(sock: socket.socket, box: Namespaces, request: Request, fds: list[int]) -> None:
-    """Fork the middle process; `fds` are status, control, then one per number in request["fds"]."""
+def enter(sock: socket.socket, request: Request, zygote: int) -> None:
+    """Offer the trees of a box to Ramet, and leave a zygote in it."""
+    box = Namespaces(request["box"])
     if os.fork():
-        return
-    status, control, *given = fds
-    try:
-        sock.close()
-        os.setsid()
-        box.enter()
-        if os.fork():
-            os._exit(0)
         box.close()
-        supervise(request, status, control, given)
+        return
+    try:
+        os.setsid()
+        found = box.enter(request["trees"])
+        box.close()
+        if os.fork() == 0:
+            sock.close()
+            for fd in found:
+                os.close(fd)
+            breed(socket.socket(fileno=zygote), request)
+            os._exit(0)
+        socket.send_fds(sock, [b"{}"], found)
     except OSError as error:
-        report(status, b"E%d\n" % (error.errno or errno.EIO))
+        sock.send(json.dumps({"error": str(error)}).encode())
     finally:
-        os._exit(1)
+        os._exit(0)
+
+
+# ------------------------------------------------------------------------------------------------------------ zygote
+
+
+def breed(sock: socket.socket, request: Request) -> None:
+    """Keep one worker waiting at the socket until Ramet closes it."""
+    check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")  # programs of the box cannot look into it
+    drop_capabilities()
+    check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    install_filter(bytes.fromhex(request["seccomp"]))
+    for number in CATCHABLE:
+        if number not in FAULTS:
+            signal.signal(number, signal.SIG_IGN)  # a program that signals all processes ends no worker
+    wake = wake_on_children()
+    taken_read, taken_write = map(high, os.pipe2(os.O_CLOEXEC))
+    gc.collect()
+    gc.freeze()  # pages that no collection touches stay shared with all workers
+    poll = select.poll()
+    for fd in (wake, taken_read):
+        poll.register(fd, select.POLLIN)
+    poll.register(sock, 0)
+    spare = 0
+    while True:
+        if not spare:
+            try:
+                spare = os.fork()
+            except OSError:
+                refuse(sock)
+            else:
+                if spare == 0:
+                    work(sock, request["limits"], taken_write)
+        ready = {fd for fd, _ in poll.poll(None if spare else FORK_SECONDS * 1000)}
+        if sock.fileno() in ready:
+            return
+        if taken_read in ready:
+            os.read(taken_read, 1)
+            spare = 0
+        if wake in ready:
+            os.read(wake, 4096)
+        try:
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:
+                if pid == spare:
+                    spare = 0
+        except ChildProcessError:
+            spare = 0
+
+
+def refuse(sock: socket.socket) -> None:
+    """Answer a request while the box has no process left for a worker."""
+    if select.select([sock], [], [], 0)[0]:
+        _, fds = receive(sock)
+        if fds:
+            report(fds[0], b"T\nE%d\n" % errno.EAGAIN)
+        for fd in fds:
+            os.close(fd)
+
+
+def wake_on_children() -> int:
+    """Return a pipe that becomes readable when a child ends."""
+    wake_read, wake_write = map(high, os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK))
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    return wake_read
+
+
+def high(fd: int) -> int:
+    """Move a descriptor above those that a program may ask for."""
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, OWN_DESCRIPTORS)
+    os.close(fd)
+    return moved
+
+
+# ------------------------------------------------------------------------------------------------------------ worker
+
+
+def work(sock: socket.socket, limits: Request, taken: int) -> None:
+    """Take one request, run its program, and end when the last process below this one has."""
+    try:
+        os.setsid()
+        check(libc.prctl(PR_SET_SUBREAPER, 1, 0, 0, 0), "prctl")
+        wake = wake_on_children()
+        request, fds = receive(sock)
+        sock.close()
+        if request is None:
+            return
+        status, *given = map(high, fds)
+        report(status, b"T\n")
+        try:
+            program = spawn(request, limits, given, status)
+        except CannotEnter as error:
+            report(status, b"E%d:cwd\n" % error.number)
+            return
+        except OSError as error:
+            report(status, b"E%d\n" % (error.errno or errno.EIO))
+            return
+        finally:
+            os.write(taken, b"t")
+            os.close(taken)
+        watch(limits.get("watch_memory"), status, wake, program)
+    finally:
+        os._exit(0)
 
 
 def report(status: int, text: bytes) -> None:
@@ -183,58 +305,87 @@ def report(status: int, text: bytes) -> None:
         os._exit(1)  # Ramet has gone
 
 
-def supervise(request: Request, status: int, control: int, given: list[int]) -> None:
-    check(libc.prctl(PR_SET_SUBREAPER, 1, 0, 0, 0), "prctl")
-    check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")  # programs of the box cannot look into it
-    drop_capabilities()
-    wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-    failed_read, low = os.pipe2(os.O_CLOEXEC)
-    failed_write = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, OWN_DESCRIPTORS)
-    os.close(low)
-    program = os.fork()
-    if program == 0:
-        try:
-            become(request, given)
-        except CannotEnter as error:
-            os.write(failed_write, b"E%d:cwd\n" % error.number)
-        except OSError as error:
-            os.write(failed_write, b"E%d\n" % (error.errno or errno.EIO))
-        finally:
-            os._exit(127)
-    os.close(failed_write)
-    for fd in given:
+class CannotEnter(Exception):
+    """The working directory is not visible in the box."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Program:
+    """A running program; `terminal` is the other end of its terminal, if it has one."""
+
+    def __init__(self, pid: int, terminal: int) -> None:
+        self.pid, self.terminal = pid, terminal
+
+
+def spawn(request: Request, limits: Request, given: list[int], status: int) -> Program:
+    """Start the program with the descriptors, directory, mask and limits of this process."""
+    try:
+        os.chdir(request["cwd"].encode("utf-8", "surrogateescape"))
+    except OSError as error:
+        raise CannotEnter(error.errno or errno.EIO) from None
+    os.umask(request["umask"])
+    terminal = -1
+    actions: list[Any] = []
+    if request["terminal"]:
+        terminal, line = map(high, os.openpty())
+        resize(terminal, *request["terminal"])
+        # The first terminal that a session leader opens becomes its controlling terminal.
+        actions = [(os.POSIX_SPAWN_OPEN, 0, os.ttyname(line), os.O_RDWR, 0)]
+        actions += [(os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
+    place_descriptors(dict(zip(request["fds"], given, strict=True)))
+    for name, most in limits["rlimits"].items():
+        which = getattr(resource, name)
+        hard = resource.getrlimit(which)[1]
+        most = max(most, LEAST_DATA) if name == "RLIMIT_DATA" else most
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(which, (most, most))
+    path = request["path"].encode("utf-8", "surrogateescape")
+    argv = [word.encode("utf-8", "surrogateescape") for word in request["argv"]]
+    env = {
+        name.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
+        for name, value in request["env"].items()
+    }
+    defaults = [number for number in CATCHABLE if number not in request["ignored"]]
+    for number in request["ignored"]:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        pid = os.posix_spawn(path, argv, env, file_actions=actions, setsid=True, setsigdef=defaults, setsigmask=())
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        argv = [b"sh", path, *argv[1:]]  # a script without `#!`, as the shell runs it
+        pid = os.posix_spawn("/bin/sh", argv, env, file_actions=actions, setsid=True, setsigdef=defaults, setsigmask=())
+    try:
+        with open(f"/proc/{pid}/oom_score_adj", "w") as file:
+            file.write("500")  # the program dies before what watches it
+    except OSError:
+        pass  # a kernel without it, or the program has ended
+    for fd in {0, 1, 2, *request["fds"]}:
         os.close(fd)
-    for fd in (0, 1, 2):
-        if fd not in (status, control, wake_read, wake_write, failed_read):
-            os.close(fd)
-    failure = os.read(failed_read, 64)
-    os.close(failed_read)
-    if failure:
-        os.waitpid(program, 0)
-        report(status, failure)
-        return
-    report(status, b"S\n")
-    watch(request, status, control, wake_read, program)
+    if terminal < 0:
+        report(status, b"S\n")
+    else:
+        os.close(line)
+        with socket.socket(fileno=os.dup(status)) as channel:
+            socket.send_fds(channel, [b"S\n"], [terminal])
+    return Program(pid, terminal)
 
 
-def watch(request: Request, status: int, control: int, wake: int, program: int) -> None:
-    """Reap what ends and obey the control pipe until the whole tree is gone."""
-    memory = request["limits"].get("watch_memory")
+def resize(terminal: int, rows: int, columns: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def watch(memory: int | None, status: int, wake: int, program: Program) -> None:
+    """Reap what ends and obey Ramet until the whole tree is gone."""
     poll = select.poll()
-    poll.register(control, select.POLLIN)
+    poll.register(status, select.POLLIN)
     poll.register(wake, select.POLLIN)
     pending = b""
     while True:
-        try:
-            while True:
-                pid, code = os.waitpid(-1, os.WNOHANG)
-                if pid == 0:
-                    break
-                if pid == program:
-                    report(status, b"X%d\n" % code)
-        except ChildProcessError:
+        if reap(status, program):
             return
         ready = poll.poll(WATCH_SECONDS * 1000 if memory else None)
         if memory and tree_memory() > memory:
@@ -245,17 +396,40 @@ def watch(request: Request, status: int, control: int, wake: int, program: int) 
             if fd == wake:
                 os.read(wake, 4096)
                 continue
-            data = os.read(control, 4096)
+            try:
+                data = os.read(status, 4096)
+            except ConnectionResetError:
+                data = b""
             if not data or b"K" in data:
                 kill_tree(status, program)
                 return
-            pending += data
-            while b"\n" in pending:
-                word, _, pending = pending.partition(b"\n")
-                try:
-                    os.killpg(program, int(word[1:]))
-                except (ProcessLookupError, PermissionError):
-                    pass  # it ended meanwhile
+            *words, pending = (pending + data).split(b"\n")
+            for word in words:
+                obey(word, program)
+
+
+def obey(word: bytes, program: Program) -> None:
+    if word[:1] == b"w":
+        rows, columns = map(int, word[1:].split(b","))
+        resize(program.terminal, rows, columns)
+        return
+    try:
+        os.killpg(program.pid, int(word[1:]))
+    except (ProcessLookupError, PermissionError):
+        pass  # it ended meanwhile
+
+
+def reap(status: int, program: Program) -> bool:
+    """Collect processes that have ended; whether none is left."""
+    try:
+        while True:
+            pid, code = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return False
+            if pid == program.pid:
+                report(status, b"X%d\n" % code)
+    except ChildProcessError:
+        return True
 
 
 def descendants() -> list[tuple[int, bytes]]:
@@ -290,89 +464,36 @@ def tree_memory() -> int:
     return total
 
 
-def kill_tree(status: int, program: int) -> None:
+def kill_tree(status: int, program: Program) -> None:
     """Kill everything below this process. Orphans come to it, so a round finds what the round before left."""
     deadline = time.monotonic() + KILL_SECONDS
     while time.monotonic() < deadline:
-        alive = [pid for pid, state in descendants() if state != b"Z"]
-        for pid in alive:
+        for pid, state in descendants():
             try:
-                os.kill(pid, signal.SIGKILL)
+                if state != b"Z":
+                    os.kill(pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
                 pass  # it ended meanwhile
-        try:
-            while True:
-                pid, code = os.waitpid(-1, os.WNOHANG)
-                if pid == 0:
-                    break
-                if pid == program:
-                    report(status, b"X%d\n" % code)
-        except ChildProcessError:
+        if reap(status, program):
             return
         time.sleep(0.001)
     report(status, b"Lprocesses\n")  # a program that forks faster than this: Ramet ends the box
 
 
-def become(request: Request, given: list[int]) -> None:
-    """Turn this process into the program."""
-    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
-    signal.set_wakeup_fd(-1)
-    for number in range(1, signal.NSIG):
-        if number not in (signal.SIGKILL, signal.SIGSTOP):
-            try:
-                signal.signal(number, signal.SIG_DFL)
-            except (OSError, ValueError):
-                pass  # reserved by the C library
-    for number in request.get("ignored", ()):
-        signal.signal(number, signal.SIG_IGN)
-    os.setsid()
-    place_descriptors(dict(zip(request["fds"], given, strict=True)))
-    os.umask(request["umask"])
-    for name, most in request["limits"]["rlimits"].items():
-        which = getattr(resource, name)
-        hard = resource.getrlimit(which)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(which, (most, most))
-    try:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("500")  # the program dies before what watches it
-    except OSError:
-        pass  # a kernel without it
-    try:
-        os.chdir(os.fsencode(request["cwd"]))
-    except OSError as error:
-        raise CannotEnter(error.errno or errno.EIO) from None
-    check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
-    install_filter(bytes.fromhex(request["seccomp"]))
-    argv = [word.encode("utf-8", "surrogateescape") for word in request["argv"]]
-    env = {
-        name.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
-        for name, value in request["env"].items()
-    }
-    path = os.fsencode(request["path"])
-    try:
-        os.execve(path, argv, env)
-    except OSError as error:
-        if error.errno != errno.ENOEXEC:
-            raise
-        os.execve(b"/bin/sh", [b"sh", path, *argv[1:]], env)  # a script without `#!`, as the shell runs it
-
-
 def place_descriptors(wanted: dict[int, int]) -> None:
     """Give each descriptor its number; exec closes all others, or a pipe would never end."""
-    moved = {number: fcntl.fcntl(fd, fcntl.F_DUPFD, OWN_DESCRIPTORS) for number, fd in wanted.items()}
+    moved = {number: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, OWN_DESCRIPTORS) for number, fd in wanted.items()}
+    for fd in wanted.values():
+        os.close(fd)
     for number, fd in moved.items():
         os.dup2(fd, number, inheritable=True)
+        os.close(fd)
     for number in {0, 1, 2} - moved.keys():
-        os.dup2(os.open("/dev/null", os.O_RDWR), number, inheritable=True)
-    keep = {*moved, 0, 1, 2}
-    for name in os.listdir("/proc/self/fd"):
-        number = int(name)
-        if number not in keep:
-            try:
-                os.set_inheritable(number, False)
-            except OSError:
-                pass  # the descriptor of the listing
+        null = os.open("/dev/null", os.O_RDWR)
+        if null != number:
+            os.dup2(null, number)
+            os.close(null)
+        os.set_inheritable(number, True)
 
 
 def install_filter(program: bytes) -> None:
@@ -380,23 +501,24 @@ def install_filter(program: bytes) -> None:
         return
     data = ctypes.create_string_buffer(program, len(program))
 
-    class Program(ctypes.Structure):
+    class Filter(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
-    described = Program(len(program) // 8, ctypes.cast(data, ctypes.c_void_p))
+    described = Filter(len(program) // 8, ctypes.cast(data, ctypes.c_void_p))
     check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(described), 0, 0), "seccomp")
 
 
 def main() -> None:
-    libc.prctl(PR_SET_SUBREAPER, 1, 0, 0, 0)  # supervisors whose middle process has ended come here
-    if len(sys.argv) == 3:  # Ramet is root; this process and its box are not
+    libc.prctl(PR_SET_SUBREAPER, 1, 0, 0, 0)  # what a helper leaves is reaped here: not every init does it
+    if len(sys.argv) == 3:  # Ramet is root; this process and its boxes are not
         uid, gid = map(int, sys.argv[1:])
         os.setgroups([])
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
     os.umask(0o022)
-    with socket.socket(fileno=0) as sock:
-        serve(sock)
+    with socket.socket(fileno=high(0)) as sock:
+        os.open("/dev/null", os.O_RDWR)  # it becomes descriptor 0
+        serve_boxes(sock)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import asyncio
 import errno
 import os
 import signal
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,7 +21,7 @@ from ramet.core.errors import fail, strerror
 from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
 from ramet.core.streams import Null, Reader, Writer
-from ramet.native.box import Box, Request, Started
+from ramet.native.box import Box, Request
 from ramet.native.layout import file_owner
 
 BLOCK: Final = 256 * 1024
@@ -34,9 +35,9 @@ INHERITED: Final = 256
 
 @dataclass
 class _Ending:
-    """What the supervisor has told so far."""
+    """What the worker has said so far."""
 
-    started: bool = False
+    taken: bool = False
     failure: int = 0
     stage: str = ""
     wait_status: int | None = None
@@ -72,10 +73,6 @@ class Daemons:
         self._fds.add(fd)
         loop.add_reader(fd, readable)
 
-    def keep(self, fd: int) -> None:
-        """Keep a descriptor open while the box lives: closing a control pipe kills the tree."""
-        self._fds.add(fd)
-
     def close(self) -> None:
         try:
             loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
@@ -90,6 +87,15 @@ class Daemons:
 
 async def run_program(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str]) -> int:
     """Start a program in the box with the streams of `proc`, and return its exit status."""
+    while True:
+        run = _start(box, daemons, path, proc, env)
+        status = await run.finish()
+        if run.taken or not box.alive:
+            return status
+        # A program has killed the worker before it took the request; the next one has a new worker.
+
+
+def _start(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str]) -> _Run:
     inputs, outputs, fds = _streams(proc)
     ends: dict[int, tuple[int, int]] = {}
     try:
@@ -102,14 +108,13 @@ async def run_program(box: Box, daemons: Daemons, path: str, proc: Proc, env: Ma
     theirs = {number: ends[number][0 if number in inputs else 1] for number in fds}
     ours = {number: ends[number][1 if number in inputs else 0] for number in fds}
     try:
-        started = box.start(Request(path, proc.argv, env, str(proc.cwd), theirs, proc.umask))
+        channel = box.start(Request(path, proc.argv, env, str(proc.cwd), theirs, proc.umask))
     except OSError:
         _close_all(ends)
         raise
     for number in outputs:
         os.close(theirs[number])
-    run = _Run(box, daemons, proc, started, inputs, outputs, ours, {number: theirs[number] for number in inputs})
-    return await run.finish()
+    return _Run(box, daemons, proc, channel, inputs, outputs, ours, {number: theirs[number] for number in inputs})
 
 
 def _streams(proc: Proc) -> tuple[dict[int, Reader], dict[int, Writer], list[int]]:
@@ -142,13 +147,13 @@ class _Run:
         box: Box,
         daemons: Daemons,
         proc: Proc,
-        started: Started,
+        channel: socket.socket,
         inputs: Mapping[int, Reader],
         outputs: Mapping[int, Writer],
         ours: Mapping[int, int],
         unread: Mapping[int, int],
     ) -> None:
-        self._box, self._daemons, self._proc, self._pipes = box, daemons, proc, started
+        self._box, self._daemons, self._proc, self._channel = box, daemons, proc, channel
         self._inputs, self._outputs, self._ours, self._unread = inputs, outputs, dict(ours), unread
         self._loop = asyncio.get_running_loop()
         self._ending = _Ending()
@@ -158,20 +163,28 @@ class _Run:
         """Pumps that wait for output."""
         self._held: dict[int, bytes] = {}
         """Input that was read and not yet written to the program's pipe."""
-        for fd in (started.status, *ours.values()):
+        channel.setblocking(False)
+        for fd in ours.values():
             os.set_blocking(fd, False)
-        self._loop.add_reader(started.status, self._hear)
+        self._loop.add_reader(channel, self._hear)
+
+    @property
+    def taken(self) -> bool:
+        """Whether a worker took the request: else nothing has happened."""
+        return self._ending.taken
 
     # --------------------------------------------------------------------------------------------------- status
 
     def _hear(self) -> None:
         ending = self._ending
         try:
-            data = os.read(self._pipes.status, 4096)
+            data = self._channel.recv(4096)
         except BlockingIOError:
             return
+        except ConnectionResetError:
+            data = b""
         if not data:
-            self._loop.remove_reader(self._pipes.status)
+            self._loop.remove_reader(self._channel)
             ending.ended.set()
             ending.gone.set()
             return
@@ -179,8 +192,8 @@ class _Run:
         *lines, self._told = self._told.split(b"\n")
         for line in lines:
             kind, rest = line[:1], line[1:].decode()
-            if kind == b"S":
-                ending.started = True
+            if kind == b"T":
+                ending.taken = True
             elif kind == b"E":
                 number, _, ending.stage = rest.partition(":")
                 ending.failure = int(number)
@@ -295,9 +308,9 @@ class _Run:
         """Kill the whole process tree, after SIGTERM; where that fails, the box with everything in it."""
         for message, seconds in ((b"s%d\n" % signal.SIGTERM, TERM_SECONDS), (b"K", KILL_SECONDS)):
             try:
-                os.write(self._pipes.control, message)
+                self._channel.send(message)
             except OSError:
-                pass  # the supervisor has ended
+                pass  # the worker has ended
             try:
                 async with asyncio.timeout(seconds):
                     await self._ending.gone.wait()
@@ -324,14 +337,12 @@ class _Run:
         if self._ending.gone.is_set():
             for number in list(self._ours):
                 self._close(number)
-            os.close(self._pipes.status)
-            os.close(self._pipes.control)
+            self._channel.close()
             return
-        self._loop.remove_reader(self._pipes.status)
+        self._loop.remove_reader(self._channel)
         for fd in self._ours.values():
             self._daemons.drain(fd)
-        self._daemons.drain(self._pipes.status)
-        self._daemons.keep(self._pipes.control)
+        self._daemons.drain(self._channel.detach())  # closing it would kill them
 
     def _close(self, number: int) -> None:
         fd = self._ours.pop(number, -1)
@@ -349,7 +360,7 @@ class _Run:
                 )
                 return 126
             raise fail(ending.failure, proc.name)
-        if ending.wait_status is None:  # the supervisor was killed: by a program, or with the box
+        if ending.wait_status is None:  # the worker was killed: by a program, or with the box
             return BySignal(signal.SIGKILL)
         if os.WIFSIGNALED(ending.wait_status):
             return BySignal(os.WTERMSIG(ending.wait_status))

@@ -109,6 +109,11 @@ class Runtime:
         self.used += 1
         return await run_program(box, self._daemons, path, proc, proc.env)
 
+    @property
+    def entries(self) -> int:
+        """Paths that differed from the lower layers at the last look: what the next one costs."""
+        return sum(upper.entries for upper in self._uppers.values())
+
     def changes(self) -> list[tuple[str, str, int]]:
         """Return (path, verb, size) of all that changed in the trees since the last call."""
         found: list[tuple[str, str, int]] = []

@@ -110,6 +110,10 @@ class Upper:
         self.folder = folder
         self._seen: dict[str, Stamp] = {}
 
+    @property
+    def entries(self) -> int:
+        return len(self._seen)
+
     def changed(self) -> list[tuple[str, str, int]]:
         """Return (path, verb, size) of everything that changed since the last call, by path."""
         now: dict[str, Stamp] = {}

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from ramet.concurrency.sizes import BATCH
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.proc import Exec, Proc
@@ -83,7 +84,7 @@ class NativePrograms:
                 proc.stderr.write(f"ramet: native programs do not see these mounts: {shown}\n".encode())
             if self._stale:
                 self._stale = False
-                await asyncio.to_thread(self._runtime.changes)
+                await self._changes()
             try:
                 return await self._runtime.run(path, proc)
             except OSError as error:
@@ -102,13 +103,18 @@ class NativePrograms:
             return
         self._seen_runs = runtime.used
         known = recorder.current()
-        for path, verb, size in await asyncio.to_thread(runtime.changes):
+        for path, verb, size in await self._changes():
             place = parse(path)
             if verb == "remove":
                 if known is None or str(place) not in known.removed:
                     recorder.removed(place)
             elif verb == "write" and (known is None or str(place) not in known.written):
                 recorder.wrote(place, recorder.before(place), size)
+
+    async def _changes(self) -> list[tuple[str, str, int]]:
+        if self._runtime.entries < BATCH:
+            return self._runtime.changes()
+        return await asyncio.to_thread(self._runtime.changes)
 
     def end(self) -> None:
         """End all programs; the trees stay on the disk for recovery."""
