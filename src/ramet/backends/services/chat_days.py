@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import IO, Any, Final
 
+from ramet.concurrency.loop_local import LoopLocal
 from ramet.core.streams import closing
 
 TODAY_TTL: Final = 10.0
@@ -76,7 +77,7 @@ class ChatDays:
         self._days: dict[str, _Day] = {}
         self._whole = False
         self._spool = _Spool()
-        self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+        self._lock = LoopLocal(asyncio.Lock)
 
     def trust(self, day: str) -> float:
         """Seconds for which a day is trusted: messages are edited and answered late."""
@@ -89,7 +90,7 @@ class ChatDays:
 
     async def days(self) -> list[tuple[str, float]]:
         """The days of the window that have messages, each with the time of its last one."""
-        async with self._lock():
+        async with self._lock.get():
             self._trim()
             now = self._clock()
             today = date.fromisoformat(day_of(now))
@@ -115,14 +116,11 @@ class ChatDays:
         return found.last if found.offsets else None
 
     async def _day(self, day: str) -> _Day:
-        async with self._lock():
+        async with self._lock.get():
             self._trim()
             if self._stale(day):
                 await self._load(start_of(day), start_of(day) + 86400, [day])
             return self._days[day]
-
-    def _lock(self) -> asyncio.Lock:
-        return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
     async def _load(self, oldest: float, latest: float, days: list[str]) -> None:
         """Ask for a range of time and replace what is known of its days."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from ramet.backends.redacted_urls import secret_from
+from ramet.backends.services.bounds import Bounds
 from ramet.core.errors import RametError
 from ramet.core.resource import REDACTED, Description
 
@@ -33,6 +34,10 @@ class ServiceConfig:
     """Seconds without a sign of life after which the service counts as unreachable."""
     private: bool = False
     """Whether its hosts may have loopback or private addresses."""
+    concurrency: int = 8
+    """Requests that are under way at a time."""
+    requests_per_second: float | None = None
+    """Requests that are sent per second at most; without it, only the service's own limit counts."""
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -42,6 +47,12 @@ class ServiceConfig:
                 "invalid_config",
                 f"the base_url of {name} is not an http or https address without a query and a password",
                 "give an address such as https://api.example.org",
+            )
+        if self.concurrency < 1 or (self.requests_per_second is not None and not self.requests_per_second > 0):
+            raise RametError(
+                "invalid_config",
+                f"{name} allows no requests",
+                "give a concurrency of at least 1, and requests_per_second above 0",
             )
         for secret in self.secrets:
             value = getattr(self, secret)
@@ -55,6 +66,15 @@ class ServiceConfig:
                     f"the {secret} of {name} is empty or holds characters that no token has",
                     "copy it again, without a line end",
                 )
+
+    @property
+    def host(self) -> str:
+        """The host of the API."""
+        return urlsplit(self.base_url).hostname or ""
+
+    @property
+    def bounds(self) -> Bounds:
+        return Bounds(self.concurrency, self.requests_per_second)
 
     def secret(self, name: str) -> str | None:
         """The secret field `name`, by value or out of its variable."""

@@ -7,9 +7,8 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from ramet.backends.remote.http_client import HTTPClient
 from ramet.backends.services.auth import TokenAuth, TokenSource
 from ramet.backends.services.config import ServiceConfig
 from ramet.backends.services.pages import any_entries, first_of, linked
@@ -67,12 +66,10 @@ class GitHubAPIConfig(ServiceConfig):
 
 
 def github_rest(config: GitHubAPIConfig, token: TokenSource | None) -> Rest:
-    host = urlsplit(config.base_url).hostname or ""
-    client = HTTPClient((host, *SIGNED, *config.allow), private=config.private, home=host, timeout=config.timeout)
-    return Rest(
-        client,
-        config.base_url,
+    return Rest.of(
+        config,
         TokenAuth(token or (lambda: config.secret("token"))),
+        signed=(*SIGNED, *config.allow),
         headers={"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION},
         judge=_judge,
         explain=_explain,

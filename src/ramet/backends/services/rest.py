@@ -5,6 +5,8 @@ Rules that this file keeps:
 - A request that changes something raises `Unavailable` only if it was certainly not carried out, so that repeating it
   is safe. When its answer is lost, the error says that it may have happened, and nothing is sent again.
 - The words of the service are part of an error, shortened and without secrets.
+- A refused token is renewed once; the request that was refused is then sent again.
+- At most `concurrency` requests wait for an answer at a time; a content that is being read is not counted.
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ import errno
 import json
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from ramet.backends.remote.http_client import GZIP, HTTPClient, is_rate_limit, refusal
 from ramet.backends.services.auth import TokenAuth
+from ramet.backends.services.bounds import Bounds
+from ramet.backends.services.config import ServiceConfig
 from ramet.core.errors import Unavailable, fail, unavailable
 from ramet.core.paths import Path
 from ramet.core.resource import REDACTED
@@ -56,6 +61,14 @@ class Answer:
             raise fail(errno.EIO, self.path, "the service answers with something that is not JSON") from None
 
 
+class TokenRefused(PermissionError):
+    """The service does not accept the token; another one may do."""
+
+
+def token_refused(path: Path, words: str) -> TokenRefused:
+    return TokenRefused(errno.EACCES, f"Permission denied: {words}", path)
+
+
 Judge = Callable[[Answer], OSError | None]
 """Finds an error that the status of an answer does not tell; None leaves it to the status."""
 Explain = Callable[[Any], str]
@@ -72,14 +85,35 @@ class Rest:
         headers: Mapping[str, str] | None = None,
         judge: Judge = lambda answer: None,
         explain: Explain = lambda found: "",
+        bounds: Bounds | None = None,
     ) -> None:
         self._client, self._base, self.auth = client, base.rstrip("/"), auth
+        self._bounds = bounds or Bounds(8)
         self._headers = {"Accept": "application/json", "Accept-Encoding": GZIP, **(headers or {})}
         self._judge, self._explain = judge, explain
         self._host = urlsplit(base).hostname or ""
         self._kept: OrderedDict[tuple[str, str], Answer] = OrderedDict()
         self._kept_bytes = 0
         self._flights: dict[tuple[asyncio.AbstractEventLoop, str, str], asyncio.Task[Answer]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        config: ServiceConfig,
+        auth: TokenAuth,
+        *,
+        home: Sequence[str] = (),
+        signed: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
+        judge: Judge = lambda answer: None,
+        explain: Explain = lambda found: "",
+    ) -> Rest:
+        """The client of a service. Hosts of `home` get the token too; those of `signed` are read without it."""
+        homes = (config.host, *home)
+        client = HTTPClient((*homes, *signed), private=config.private, home=homes, timeout=config.timeout)
+        return cls(
+            client, config.base_url, auth, headers=headers, judge=judge, explain=explain, bounds=config.bounds
+        )  # fmt: skip
 
     def url(self, address: str, params: Params | None = None) -> str:
         """The URL of an address below the base; a whole URL, as pagers find it, keeps only its path and query."""
@@ -143,15 +177,24 @@ class Rest:
 
     async def _blocks(self, url: str, path: Path, accept: str, missing: str) -> AsyncIterator[bytes]:
         headers = {**self._headers, "Accept-Encoding": "identity", **({"Accept": accept} if accept else {})}
-        async with self._client.ask(
-            "GET", url, path=path, headers=headers, secret=await self.auth.headers(), also=range(300, 600)
-        ) as response:
-            if response.status_code >= 300:
-                body = await self._client.body(response, path, LARGEST_ANSWER)
-                raise self._refused(Answer(response.status_code, response.headers, body, path), missing)
-            async with closing(self._client.blocks(response, path)) as blocks:
+        for attempt in (1, 2):
+            secret = await self.auth.headers()
+            async with AsyncExitStack() as stack:
+                async with self._bounds.turn():
+                    response = await stack.enter_async_context(
+                        self._client.ask("GET", url, path=path, headers=headers, secret=secret, also=range(300, 600))
+                    )
+                if response.status_code >= 300:
+                    body = await self._client.body(response, path, LARGEST_ANSWER)
+                    answer = Answer(response.status_code, dict(response.headers.items()), body, path)
+                    error = self._error(answer, missing)
+                    if isinstance(error, TokenRefused) and attempt == 1 and await self.auth.renew(secret):
+                        continue
+                    raise error or fail(errno.EIO, path)
+                blocks = await stack.enter_async_context(closing(self._client.blocks(response, path)))
                 async for block in blocks:
                     yield block
+                return
 
     # --------------------------------------------------------------------------------------------- changing
 
@@ -186,36 +229,42 @@ class Rest:
 
     async def upload(self, url: str, content: bytes, *, path: Path) -> None:
         """Send a content to a URL that the service gave for it; what becomes of it is decided by a later request."""
-        async with self._client.ask("POST", url, path=path, content=content, headers=self._headers):
+        async with (
+            self._bounds.turn(),
+            self._client.ask("POST", url, path=path, content=content, headers=self._headers),
+        ):
             return
 
     async def _exchange(
         self, method: str, url: str, path: Path, headers: Mapping[str, str], content: bytes | None, missing: str
     ) -> Answer:
         for attempt in (1, 2):
-            async with self._client.ask(
-                method,
-                url,
-                path=path,
-                headers={**self._headers, **headers},
-                secret=await self.auth.headers(),
-                content=content,
-                also=range(300, 600),
-            ) as response:
+            secret = await self.auth.headers()
+            async with (
+                self._bounds.turn(),
+                self._client.ask(
+                    method, url, path=path, headers={**self._headers, **headers}, secret=secret, content=content,
+                    also=range(300, 600),
+                ) as response,
+            ):  # fmt: skip
                 body = await self._client.body(response, path, LARGEST_ANSWER)
                 answer = Answer(response.status_code, dict(response.headers.items()), body, path)
             if answer.status == 304 and "If-None-Match" in headers:
                 return answer
-            if answer.status == 401 and attempt == 1 and await self.auth.renew():
-                continue
-            error = self._judge(answer)
-            if error is None and answer.status >= 300:
-                error = self._refused(answer, missing)
-            if error is not None:
-                error.strerror = self.redacted(error.strerror or "")
+            error = self._error(answer, missing)
+            if error is None:
+                return answer
+            if not isinstance(error, TokenRefused) or attempt == 2 or not await self.auth.renew(secret):
                 raise error
-            return answer
         raise AssertionError("the second attempt returns or raises")
+
+    def _error(self, answer: Answer, missing: str) -> OSError | None:
+        error = self._judge(answer)
+        if error is None and answer.status >= 300:
+            error = self._refused(answer, missing)
+        if error is not None:
+            error.strerror = self.redacted(error.strerror or "")
+        return error
 
     def _refused(self, answer: Answer, missing: str) -> OSError:
         try:
@@ -224,8 +273,8 @@ class Rest:
             said = ""
         said = self.redacted(" ".join(said.split())[:WORDS])
         if answer.status == 401:
-            words = f"Permission denied: {self._host} refuses the token"
-            return fail(errno.EACCES, answer.path, f"{words}: {said}" if said else words)
+            words = f"{self._host} refuses the token"
+            return token_refused(answer.path, f"{words}: {said}" if said else words)
         if answer.status in (404, 410) and missing:
             return fail(errno.ENOENT, answer.path, missing)
         error = refusal(answer.status, answer.headers, self._host, answer.path, said)
@@ -242,6 +291,7 @@ class Rest:
     async def close(self) -> None:
         for flight in tuple(self._flights.values()):
             flight.cancel()
+        await self.auth.close()
         await self._client.close()
 
 

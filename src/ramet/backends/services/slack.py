@@ -18,14 +18,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, ClassVar, Final
-from urllib.parse import urlsplit
 
-from ramet.backends.remote.http_client import HTTPClient, wait_of
+from ramet.backends.remote.http_client import wait_of
 from ramet.backends.services.auth import TokenAuth, TokenSource
 from ramet.backends.services.chat_days import ChatDays, day_of
 from ramet.backends.services.config import ServiceConfig
 from ramet.backends.services.pages import by_cursor, first_of
-from ramet.backends.services.rest import Answer, Params, Rest, patiently, rate_limited
+from ramet.backends.services.rest import Answer, Params, Rest, patiently, rate_limited, token_refused
 from ramet.backends.services.tree import (
     Asked,
     Collection,
@@ -156,10 +155,7 @@ class SlackResource(Service):
         super().__init__(config, nodes)
 
     def _client(self, config: SlackConfig, token: TokenSource) -> Rest:
-        host = urlsplit(config.base_url).hostname or ""
-        homes = (host, "files.slack.com", *config.allow)
-        client = HTTPClient(homes, private=config.private, home=homes, timeout=config.timeout)
-        return Rest(client, config.base_url, TokenAuth(token), judge=self._judge)
+        return Rest.of(config, TokenAuth(token), home=("files.slack.com", *config.allow), judge=self._judge)
 
     # ------------------------------------------------------------------------------------------------ asking
 
@@ -183,7 +179,7 @@ class SlackResource(Service):
         if word == "not_in_channel":
             return fail(errno.EACCES, answer.path, "Permission denied: the bot is not in the channel; invite it")
         if word in UNAUTHORIZED:
-            return fail(errno.EACCES, answer.path, f"Permission denied: Slack refuses the token: {word}")
+            return token_refused(answer.path, f"Slack refuses the token: {word}")
         if word in REFUSED:
             return fail(errno.EACCES, answer.path, f"Permission denied: Slack says {word}")
         if word == "is_archived":
