@@ -141,7 +141,7 @@ def test_what_was_acknowledged_is_in_the_store(tmp_path: Path) -> None:
         assert again.read("/a").file_data == {"content": "two", "encoding": "utf-8"}
 
 
-def test_output_is_in_order_and_ends_are_told(box: RametSandbox) -> None:
+def test_output_is_in_order_and_ends_are_reported(box: RametSandbox) -> None:
     assert box.execute("echo a; echo b >&2; echo c; exit 3").output == "a\nb\nc\n"
     assert box.execute("exit 3").exit_code == 3
     assert "syntax error" in box.execute("if").output

@@ -520,7 +520,7 @@ def test_states_and_options_travel(client: Any) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_what_happens_is_told(client: Any) -> None:
+def test_what_happens_is_reported(client: Any) -> None:
     async def run() -> None:
         seen: list[tuple[str, str]] = []
         sink = CallbackSink(lambda event, _session: seen.append((event.op, event.phase)), mode="sync")

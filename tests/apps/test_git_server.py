@@ -81,7 +81,7 @@ def test_two_attempts_are_pushed_and_merged_by_plain_git(url: str, tmp_path: Pat
     assert pending_pushes(run.store.repository) == []
 
 
-def test_a_failed_push_is_told_kept_and_tried_again_without_the_token_anywhere(url: str, tmp_path: Path) -> None:
+def test_a_failed_push_is_reported_kept_and_tried_again_without_the_token_anywhere(url: str, tmp_path: Path) -> None:
     run = AgentRun(store=str(tmp_path / "store"))
     ws = run.create_workspace("p")
     wrong = run.sandbox(workspace="p", git=settings(url), git_secrets={"creds": {"token": TOKEN + "x"}})

@@ -400,7 +400,7 @@ MISTAKES: dict[str, tuple[Callable[[], Resource], str]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_what_a_user_got_wrong_is_told(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_user_got_wrong_is_reported(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make, why = MISTAKES[mistake]
 
     async def act() -> str:
@@ -421,7 +421,7 @@ def test_what_a_user_got_wrong_is_told(mistake: str, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("mistake", [one for one in MISTAKES if one.endswith((": host", ": port", ": refused"))])
-def test_an_address_where_nobody_is_is_told_at_once(mistake: str) -> None:
+def test_a_refused_connection_is_reported_at_once(mistake: str) -> None:
     """One failed request and a little patience, not all of it: what never answered is rather wrong than ill."""
 
     async def act() -> list[float]:
@@ -443,7 +443,7 @@ def test_an_address_where_nobody_is_is_told_at_once(mistake: str) -> None:
     assert sum(asyncio.run(act())) <= 0.5
 
 
-def test_a_server_without_tls_is_told() -> None:
+def test_a_server_without_tls_is_reported() -> None:
     async def act() -> None:
         async with scripted(lambda _: b"220 ready\r\n", b"220 ready\r\n") as port:
             for fs in (_mail(port=port), _http(base=f"https://127.0.0.1:{port}/")):

@@ -25,7 +25,7 @@ SCRIPTS = [
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_what_waits_for_an_end_that_never_comes_is_told(script: str) -> None:
+def test_what_waits_for_an_end_that_never_comes_is_reported(script: str) -> None:
     async def act() -> None:
         async with Workspace(limits=Limits(string_bytes=2 * MIB)) as ws:
             await ws.execute("echo a > a")
@@ -39,7 +39,7 @@ def test_what_waits_for_an_end_that_never_comes_is_told(script: str) -> None:
 @pytest.mark.parametrize(
     "script", ["seq 1000000000 | sort", "seq 1000000000 | sort -n", "tac /dev/zero", "yes | split -n 3 -"]
 )
-def test_what_is_laid_aside_is_bounded_too(script: str) -> None:
+def test_the_spool_is_bounded_too(script: str) -> None:
     async def act() -> None:
         async with Workspace(limits=Limits(sort_memory=MIB, spill_bytes=3 * MIB)) as ws:
             result = await ws.execute(f"{script} > /dev/null", timeout=120)
@@ -49,7 +49,7 @@ def test_what_is_laid_aside_is_bounded_too(script: str) -> None:
 
 
 @pytest.mark.parametrize("script", ["uniq", "cut -d: -f1", "sort", "awk 1", "sed p", "jq .", "nl", "shuf", "bash"])
-def test_whoever_waits_for_it_can_be_stopped(script: str) -> None:
+def test_a_waiting_caller_can_be_cancelled(script: str) -> None:
     async def act() -> None:
         async with Workspace() as ws:
             assert (await ws.execute(f"{script} /dev/zero > /dev/null", timeout=0.05)).exit_code == 124

@@ -56,7 +56,7 @@ PRODUCERS = ["awk 'BEGIN { while (1) print \"y\" }'", "jq -n 'repeat(1)'", "yes 
 
 
 @pytest.mark.parametrize("producer", PRODUCERS)
-def test_ends_when_nobody_reads(producer: str) -> None:
+def test_ends_without_a_reader(producer: str) -> None:
     async def act() -> tuple[bytes, int]:
         workspace = Workspace({"/data": RAMResource()}, limits=Limits(wall_time=100))
         result = await workspace.execute(f"{producer} | head -n 2 | wc -l")

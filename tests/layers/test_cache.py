@@ -66,7 +66,7 @@ def make(ttl: float | None = 60.0, **options: Any) -> tuple[RAMResource, Remote,
     return ram, remote, Cache(remote, clock=clock, **options), clock
 
 
-def test_the_second_read_asks_nobody() -> None:
+def test_the_second_read_makes_no_request() -> None:
     async def check() -> None:
         ram, remote, cache, _ = make()
         await ram.write(P("/f"), b"x" * 5000)

@@ -141,7 +141,7 @@ def test_retry_gives_up_and_never_repeats_what_may_have_happened() -> None:
     asyncio.run(check())
 
 
-def test_patience_with_an_address_where_nobody_ever_answered_is_short() -> None:
+def test_an_address_that_never_answered_is_given_up_soon() -> None:
     class Wrong(Passthrough):
         absent, asked = True, 0
 
@@ -371,7 +371,7 @@ def test_times_of_access_rise_with_their_file_and_go_below_with_it(tmp_path: obj
     asyncio.run(act())
 
 
-def test_a_time_of_access_is_left_out_beside_another_and_refused_alone() -> None:
+def test_a_time_of_access_is_left_out_with_another_and_refused_alone() -> None:
     class Forgetful(Passthrough):
         @property
         def caps(self) -> Cap:

@@ -126,7 +126,7 @@ def test_small_files_come_together_where_they_may_be_read() -> None:
     run(act)
 
 
-def test_directories_that_cannot_be_listed_ahead_are_nobodys_loss() -> None:
+def test_a_failed_listing_ahead_harms_no_reader() -> None:
     async def act(vfs: VFS, records: list[Operation]) -> None:
         await vfs.entries(P("/m"))
         for number in range(6):

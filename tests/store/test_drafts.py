@@ -396,7 +396,7 @@ def test_sessions_history_links_times_and_modes_come_back() -> None:
     assert asyncio.run(numbers()) == list(range(1, 305))
 
 
-def test_who_comes_too_late_is_told_and_not_believed() -> None:
+def test_a_late_writer_is_refused_and_its_draft_ignored() -> None:
     place, ahead = MemoryObjects(), [0.0]
     store = Store(place, clock=lambda: time.time() + ahead[0])
     store.create("w")
@@ -590,7 +590,7 @@ def test_a_commit_with_outputs_on_the_way(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------------------------- damage
 
 
-def test_damage_is_told_and_what_came_before_it_is_kept() -> None:
+def test_damage_is_reported_and_what_came_before_it_is_kept() -> None:
     place = MemoryObjects()
     store = Store(place)
     store.create("w")
@@ -608,7 +608,7 @@ def test_damage_is_told_and_what_came_before_it_is_kept() -> None:
 
 
 @pytest.mark.parametrize("drop", [False, True])
-def test_repair_sets_aside_what_cannot_be_understood(drop: bool) -> None:
+def test_repair_quarantines_what_it_cannot_read(drop: bool) -> None:
     place = MemoryObjects()
     store = Store(place)
     store.create("w")

@@ -88,7 +88,7 @@ def test_a_long_history_is_opened_and_read_with_few_requests(long: Far) -> None:
     asyncio.run(act())
 
 
-def test_old_commands_are_fetched_when_somebody_asks_and_not_by_the_event_loop(long: Far) -> None:
+def test_old_commands_are_fetched_on_request_and_not_by_the_event_loop(long: Far) -> None:
     async def act() -> None:
         cold = Far(long)
         store = Store(cold)
@@ -200,7 +200,7 @@ def test_the_catalog_of_an_encrypted_store_goes_with_the_keys_of_its_workspaces(
     assert not reader.packs()
 
 
-def test_packs_of_workspaces_that_nobody_asked_for_stay_in_the_catalog() -> None:
+def test_packs_of_other_workspaces_stay_in_the_catalog() -> None:
     async def act() -> None:
         objects = Far()
         await filled(objects, 40, KEY)
@@ -232,7 +232,7 @@ def packed(objects: MemoryObjects, files: int = 60) -> tuple[PackReader, TreeId]
     return reader, tree_id(encoded)
 
 
-def test_blocks_that_lie_beside_each_other_are_one_request(tmp_path: Path) -> None:
+def test_adjacent_blocks_are_one_request(tmp_path: Path) -> None:
     objects = Far()
     packed(objects)
     cold = PackReader(objects)
@@ -265,7 +265,7 @@ def test_blocks_of_a_remote_store_are_kept_however_they_came(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("remote", [False, True])
-def test_a_damaged_block_among_others_is_told_and_a_pack_that_moved_is_followed(remote: bool, tmp_path: Path) -> None:
+def test_a_damaged_block_among_others_is_reported_and_a_pack_that_moved_is_followed(remote: bool, tmp_path: Path) -> None:
     objects = Far()
     objects.remote = remote
     _, tree = packed(objects)

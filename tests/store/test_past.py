@@ -51,7 +51,7 @@ def events(repository: Repository, since: str | None = None) -> list[tuple[str, 
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
-def test_what_happened_stays_told(key: bytes | None) -> None:
+def test_compacted_entries_stay_readable(key: bytes | None) -> None:
     clock = Clock()
     repository = Repository(MemoryObjects(), clock=clock, key=key)
     heads = busy(repository, clock)
@@ -117,7 +117,7 @@ def test_young_entries_stay() -> None:
     assert repository.refs.compact("w") == 0 and not list(repository.objects.list("past/"))
 
 
-def test_who_slept_while_its_number_was_used_and_removed_is_told() -> None:
+def test_a_sleeper_whose_number_was_used_and_removed_gets_an_error() -> None:
     """Its append finds the number free: it was used, and the entry was joined with others."""
     clock, place = Clock(), MemoryObjects()
     repository = Repository(place, clock=clock)
@@ -188,7 +188,7 @@ def test_a_reader_does_not_notice() -> None:
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
-def test_a_damaged_one_is_told_and_set_aside(key: bytes | None) -> None:
+def test_a_damaged_one_is_reported_and_quarantined(key: bytes | None) -> None:
     clock, place = Clock(), MemoryObjects()
     repository = Repository(place, clock=clock, key=key)
     heads = busy(repository, clock)
@@ -290,7 +290,7 @@ def test_who_dies_while_decisions_are_joined_loses_nothing(at: int) -> None:
         again.gc_log.compact(clock.now)
 
 
-def test_a_damaged_old_decision_is_nobodys_loss() -> None:
+def test_a_damaged_old_decision_harms_nothing() -> None:
     clock = Clock()
     objects = MemoryObjects()
     repository = Repository(objects, clock=clock)

@@ -70,7 +70,7 @@ def test_a_writer_that_has_gone_before_the_reader_runs_has_been_there() -> None:
     run(act())
 
 
-def test_whoever_gives_up_is_not_counted() -> None:
+def test_a_caller_that_gives_up_is_not_counted() -> None:
     async def act() -> None:
         fs = await made()
         waiting = asyncio.create_task(fs.open(P("/p")))
@@ -124,7 +124,7 @@ def test_a_writer_without_a_reader_breaks_and_a_full_one_waits() -> None:
     run(act())
 
 
-def test_it_is_a_file_of_its_own_kind() -> None:
+def test_it_is_a_separate_kind_of_file() -> None:
     async def act() -> None:
         fs = await made()
         assert (await fs.stat(P("/p"))).kind is Kind.FIFO

@@ -85,7 +85,7 @@ def test_a_way_back_starts_where_a_link_leads(text: str, path: str) -> None:
     run(act())
 
 
-def test_what_is_lacking_is_told_where_that_is_known_at_once() -> None:
+def test_what_is_lacking_is_reported_where_that_is_known_at_once() -> None:
     async def act() -> None:
         fs = tree()
         await fs.write(P("/m/f"), b"")
@@ -356,7 +356,7 @@ def test_the_walk_without_openat2_is_as_tight(tmp_path: Any, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("kind", ["ram", "disk"])
-def test_a_link_has_a_time_of_its_own(kind: str, tmp_path: Any) -> None:
+def test_a_link_has_a_separate_time(kind: str, tmp_path: Any) -> None:
     async def act() -> None:
         resource = RAMResource() if kind == "ram" else DiskResource(tmp_path)
         fs = VFS({ROOT: resource})

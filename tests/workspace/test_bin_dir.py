@@ -71,6 +71,6 @@ def test_commands_of_installed_packages_are_there(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("prefix", ["/dev", "/.sessions"])
-def test_what_every_workspace_has_of_its_own_cannot_be_mounted_over(prefix: str) -> None:
+def test_what_every_workspace_has_cannot_be_mounted_over(prefix: str) -> None:
     with pytest.raises(RametError, match=f"mount '{prefix}': reserved by the workspace"):
         Workspace({prefix: RAMResource()})

@@ -89,7 +89,7 @@ WRONG: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "said"), WRONG, ids=[said[:60] for _, said in WRONG])
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     if "python/object" in text:
         text, said = "env: {A: !x y}", "1:10: the tag !x means nothing here"
     assert problems(tmp_path, text, HOME="/h") == [f"ramet.yaml:{said}"]
@@ -120,7 +120,7 @@ def test_what_a_file_says_of_drafts_holds(tmp_path: Path) -> None:
     assert asyncio.run(work())
 
 
-def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported_together(tmp_path: Path) -> None:
     text = "mounts:\n  /a: {resource: nope}\n  /b: {resource: disk}\nenv: {A: '${X}', B: '${Y}'}\nlimit: {}\n"
     assert [line.split(":")[1] for line in problems(tmp_path, text)] == ["2", "3", "4", "4", "5"]
 
@@ -248,7 +248,7 @@ def test_a_stored_workspace_keeps_memory_and_takes_directories_as_they_are(tmp_p
     assert asyncio.run(greet()) == "hello you\n"
 
 
-def test_what_cannot_be_made_is_told_with_its_place(tmp_path: Path) -> None:
+def test_what_cannot_be_made_is_reported_with_its_place(tmp_path: Path) -> None:
     text = "mounts:\n  /d: {resource: disk, config: {root: nope, create: false}}\n  /x: {resource: 'a.b:C'}\n"
     config = load_config(written(tmp_path, text))
     with pytest.raises(ConfigError) as error:

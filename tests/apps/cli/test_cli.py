@@ -171,7 +171,7 @@ def command(*words: str, home: Path, stdin: str = "") -> subprocess.CompletedPro
         ("lsx", "no verb 'lsx'", "did you mean ls?"),
     ],
 )
-def test_a_wrong_line_is_told_in_two(words: str, cause: str, remedy: str, tmp_path: Path) -> None:
+def test_a_wrong_line_is_reported_in_two_lines(words: str, cause: str, remedy: str, tmp_path: Path) -> None:
     done = command(*words.split(), home=tmp_path)
     first, second = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (2, "")
@@ -179,7 +179,7 @@ def test_a_wrong_line_is_told_in_two(words: str, cause: str, remedy: str, tmp_pa
 
 
 @pytest.mark.parametrize("verb", ["serve", "rendezvous repos", "mcp demo", "ui --no-browser"])
-def test_a_port_that_cannot_be_had_is_told_before_anything_is_served(verb: str, tmp_path: Path) -> None:
+def test_a_port_that_cannot_be_had_is_reported_before_anything_is_served(verb: str, tmp_path: Path) -> None:
     option = "--http" if verb.startswith("mcp") else "--port"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         for port, status, cause in (
@@ -487,7 +487,7 @@ def test_what_people_try(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["--help"], ["version"], ["ls"], ["exec", "--help"]])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_output_that_cannot_be_written_is_told_in_a_line(words: list[str], unbuffered: str, tmp_path: Path) -> None:
+def test_output_that_cannot_be_written_is_reported_in_a_line(words: list[str], unbuffered: str, tmp_path: Path) -> None:
     env = {**os.environ, "RAMET_HOME": str(tmp_path), "PYTHONUNBUFFERED": unbuffered}
     line = [sys.executable, "-m", "ramet.apps.cli", *words]
     with open("/dev/full", "w") as full:

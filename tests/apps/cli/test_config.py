@@ -77,7 +77,7 @@ def test_check_and_show(folder: Path) -> None:
     assert plain["secrets.TOKEN"]["value"] == "env:TOKEN" and "server.port" not in plain
 
 
-def test_what_is_wrong_is_told(folder: Path) -> None:
+def test_what_is_wrong_is_reported(folder: Path) -> None:
     (folder / "bad.yaml").write_text("nmae: x\nmounts: {/d: {resource: dsk}}\n")
     told = ramet(folder, "config", "check", "bad.yaml", status=1)
     assert "bad.yaml:1:1: unknown setting 'nmae'; did you mean name?" in told and "bad.yaml:2:25:" in told

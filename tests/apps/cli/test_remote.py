@@ -188,7 +188,7 @@ def test_the_token_is_found_where_a_server_of_this_machine_left_it(
     assert stores.token_of(server) == "mine"
 
 
-def test_who_has_no_token_is_told_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_request_without_a_token_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit), reporting.report_errors():
         raise RametError("unauthenticated", "missing token", "send Authorization: Bearer TOKEN")
     assert "set $RAMET_TOKEN to the token of the server" in capsys.readouterr().err

@@ -35,7 +35,7 @@ def rows(answer: httpx2.Response) -> list[Any]:
     return [json.loads(line) for line in answer.text.splitlines()]
 
 
-def test_long_work_is_told_and_ends_with_its_report(tmp_path: Path) -> None:
+def test_long_work_is_reported_and_ends_with_its_report(tmp_path: Path) -> None:
     async def test() -> None:
         async with serving(Store(str(tmp_path))) as (http, app):
             await filled(http)
@@ -188,7 +188,7 @@ def test_who_may_care_for_what(tmp_path: Path) -> None:
     run(test)
 
 
-def test_keys_are_named_and_never_told(tmp_path: Path) -> None:
+def test_keys_are_named_and_never_shown(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     new_key_file(str(first))
     new_key_file(str(second))

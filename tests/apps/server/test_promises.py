@@ -147,7 +147,7 @@ def test_an_idle_workspace_is_committed_and_let_go(tmp_path: Path) -> None:
     run(test)
 
 
-def test_an_effect_whose_answer_was_lost_is_told(tmp_path: Path) -> None:
+def test_an_effect_whose_answer_was_lost_is_reported(tmp_path: Path) -> None:
     async def test() -> None:
         key = {"idempotency-key": "one"}
         body = {"command": "echo x >> /n"}
@@ -235,7 +235,7 @@ def test_commands_on_a_revision(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_branches_are_received_beside_the_workspaces(tmp_path: Path) -> None:
+def test_pushed_branches_become_workspaces_of_their_name(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(TOKEN)
     token.chmod(0o600)

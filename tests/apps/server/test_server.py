@@ -161,7 +161,7 @@ def test_limits_of_a_client(tmp_path: Path) -> None:
     run(test)
 
 
-def test_events_are_told_and_can_be_caught_up_with(tmp_path: Path) -> None:
+def test_events_are_reported_and_can_be_caught_up_with(tmp_path: Path) -> None:
     async def test() -> None:
         async with serving(None) as (http, app):
             await http.post("/v1/workspaces", json={"name": "p", "kind": "memory"})

@@ -195,7 +195,7 @@ def test_a_terminal_on_the_past_changes_nothing(page: Browser) -> None:
     page.sees("40", ".code .text")
 
 
-def test_a_refusal_is_told_where_it_was_asked_for(page: Browser) -> None:
+def test_a_refusal_is_reported_where_it_was_asked_for(page: Browser) -> None:
     page.go("#/ws/other")
     page.sees("other-1")
     page.click("Fork")

@@ -332,7 +332,7 @@ def test_where_the_token_of_a_server_is(tmp_path: Path, monkeypatch: pytest.Monk
     assert verb.token_of(str(tmp_path / "mine"), str(tmp_path)) == f"mine-{TOKEN}"
 
 
-def test_serve_has_the_page_when_it_is_told_to(tmp_path: Path) -> None:
+def test_serve_has_the_page_with_the_option(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "ramet.apps.cli", "serve", "--store", str(tmp_path), "--port", "0", "--ui"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -359,7 +359,7 @@ def test_serve_has_the_page_when_it_is_told_to(tmp_path: Path) -> None:
     ("env", "seen"),
     [({"DISPLAY": ":0"}, True), ({"WAYLAND_DISPLAY": "w"}, True), ({}, False)],
 )
-def test_a_browser_is_opened_where_somebody_can_see_it(
+def test_a_browser_is_opened_on_a_display(
     env: dict[str, str], seen: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opened: list[str] = []

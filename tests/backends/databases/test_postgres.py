@@ -319,7 +319,7 @@ def test_writing_takes_the_configuration_the_mount_and_the_role(owner: str, read
     asyncio.run(act())
 
 
-def test_a_role_that_could_write_is_told(owner: str) -> None:
+def test_a_role_that_could_write_is_reported(owner: str) -> None:
     async def act(tree: PostgresResource) -> None:
         with pytest.warns(RuntimeWarning, match="is a superuser"):
             await tree.stat(P("/shop"))

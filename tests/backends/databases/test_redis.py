@@ -40,7 +40,7 @@ def test_contract(check: Check, url: str) -> None:
     run_check(check, lambda: RedisResource(url, prefix=uuid.uuid4().hex), pytest.skip)
 
 
-def test_a_snapshot_carries_the_tree_and_load_puts_it_where_it_is_told(url: str, tmp_path: Path) -> None:
+def test_a_snapshot_carries_the_tree_and_load_takes_its_place(url: str, tmp_path: Path) -> None:
     async def act() -> None:
         ws = Workspace({"/r": RedisResource(url, prefix=uuid.uuid4().hex)})
         await ws.execute(

@@ -454,7 +454,7 @@ def test_what_passes_is_asked_again(hub: GitHubFake, reply: Reply | None) -> Non
     assert shell(hub, "ls /gh/issues")[0] == ("1__One\n", "", 0)
 
 
-def test_a_limit_that_ends_late_is_told_and_not_waited_for(hub: GitHubFake) -> None:
+def test_a_limit_that_ends_late_is_reported_and_not_waited_for(hub: GitHubFake) -> None:
     headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9999999999"}
     hub.fault("GET", "/issues$", Reply(403, {"message": "API rate limit exceeded"}, headers))
     (found,) = shell(hub, "ls /gh/issues")
@@ -484,7 +484,7 @@ def test_a_post_that_a_limit_refuses_is_sent_again(hub: GitHubFake) -> None:
     assert len(hub.comments[1]) == 1
 
 
-def test_a_write_whose_answer_is_lost_is_told(hub: GitHubFake) -> None:
+def test_a_write_whose_answer_is_lost_is_reported(hub: GitHubFake) -> None:
     hub.fault("PUT", "/contents/", lost=True)
     (found,) = shell(hub, "echo x > /gh/code/x", writable=True)
     assert "may have been made" in found[1] and hub.count("PUT") == 1

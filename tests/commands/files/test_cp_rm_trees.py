@@ -54,7 +54,7 @@ def test_what_is_left(name: str) -> None:
     assert asyncio.run(run()).decode() == expected
 
 
-def test_a_quota_holds_and_is_told() -> None:
+def test_a_quota_holds_and_is_reported() -> None:
     async def run() -> tuple[bytes, bytes]:
         ws = Workspace({"/data": RAMResource(quota=1500)})
         done = await ws.execute("cd /data; mkdir t; for i in {1..9}; do head -c 100 /dev/zero > t/f$i; done; cp -r t c")

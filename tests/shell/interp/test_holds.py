@@ -140,7 +140,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("script", ["awk 1 /dev/null", "tar cf /tmp/t /tmp", "sed p /dev/null", "[[ a =~ b ]]", "nope"])
-def test_what_is_imported_at_its_first_use_holds_up_nobody(script: str) -> None:
+def test_an_import_at_first_use_does_not_hold_the_loop(script: str) -> None:
     def held() -> float:
         command = [sys.executable, "-c", _FIRST, script]
         return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)

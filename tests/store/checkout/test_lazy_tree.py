@@ -178,7 +178,7 @@ def test_indexes_of_many_packs_are_read_from_one_file(tmp_path: Path) -> None:
     assert objects.gets == 100 and again.packs() == reader.packs(), "it can be made again at any time"
 
 
-def test_files_with_several_names_stay_what_they_are_in_directories_nobody_looked_into() -> None:
+def test_hard_links_survive_in_directories_that_were_never_read() -> None:
     """A new pair of names does not get the number of one that was not met, and a change reaches all names."""
     store = Store("memory:")
     store.create("w")

@@ -182,7 +182,7 @@ def test_checkouts_from_the_cache(tmp_path: Path, how: Any) -> None:
         checkout(PackReader(MemoryObjects()), tree, str(tmp_path / "four"), how=how)
 
 
-def test_a_damaged_chunk_is_told_and_never_taken_for_good(tmp_path: Path) -> None:
+def test_a_damaged_chunk_is_reported_and_never_taken_for_good(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "f").write_text("content")
     os.utime(tmp_path / "in" / "f", ns=(10**18, 10**18))
@@ -305,7 +305,7 @@ def test_a_watched_workspace_commits_what_changed(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
+def test_progress_is_reported(tmp_path: Path) -> None:
     for number in range(600):
         (tmp_path / f"f{number}").write_text("x")
     steps: list[tuple[str, int, int | None]] = []

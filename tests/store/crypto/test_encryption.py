@@ -290,7 +290,7 @@ def test_an_object_in_the_place_of_another_is_refused() -> None:
     assert caught.value.code == "store_corrupt"
 
 
-def test_blocks_that_change_places_are_noticed_by_whoever_reads() -> None:
+def test_swapped_blocks_are_found_by_every_reader() -> None:
     """Both are whole and have the right key; only their digests tell that they are not where they belong."""
     place = MemoryObjects()
     store = Store(place, key=KEY)

@@ -444,7 +444,7 @@ def test_rotation_changes_keyrings_and_no_data() -> None:
     assert {ring.wrapped_by for ring in Store(place, key=OTHER).keys.show()} == {(LocalKey(OTHER).id,)}
 
 
-def test_a_rotation_that_is_cut_off_anywhere_locks_nobody_out() -> None:
+def test_a_rotation_that_is_cut_off_anywhere_keeps_a_working_key() -> None:
     writes = 0
     while True:
         place, store = some_rings()
@@ -601,7 +601,7 @@ def test_what_another_process_forked_is_heard_of_by_a_writer_that_is_open() -> N
     on_its_own(Store(place, key=KEY))
 
 
-def test_packs_that_go_while_nobody_asked_for_them() -> None:
+def test_packs_that_go_without_a_reader() -> None:
     place = MemoryObjects()
     store = Store(place, key=KEY)
     for name in ("a", "b"):

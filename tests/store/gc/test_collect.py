@@ -244,7 +244,7 @@ def test_what_was_relied_on_and_is_condemned_before_the_head_moves_is_written_an
     assert b"".join(Store(place)["new"].show("/a")) == random.Random(1).randbytes(200_000).hex().encode()
 
 
-def test_a_file_that_became_a_directory_is_committed_beside_a_collection() -> None:
+def test_a_file_that_became_a_directory_is_committed_during_a_collection() -> None:
     place = MemoryObjects()
     store, other = Store(place), Store(place)
     write(store, "w", "echo 1 > /x; mkdir /y")
@@ -256,7 +256,7 @@ def test_a_file_that_became_a_directory_is_committed_beside_a_collection() -> No
 
 
 @pytest.mark.parametrize("verb", ["fork", "tag", "pin"])
-def test_who_names_a_revision_while_it_is_collected_is_told(verb: str) -> None:
+def test_naming_a_revision_during_its_collection_is_refused(verb: str) -> None:
     place = MemoryObjects()
     store, other = Store(place), Store(place)
     write(store, "w", big("/a", 1), "rm /a", "echo x > /x")
@@ -435,7 +435,7 @@ def test_the_feed_tells_of_it() -> None:
     asyncio.run(act())
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     store = Store("memory:")
     write(store, "w", big("/a", 1), "rm /a; echo x > /x")
     store.retention(Retention(keep_last=1))

@@ -55,7 +55,7 @@ def test_many_indexes_are_asked_as_one(many: int, monkeypatch: pytest.MonkeyPatc
     assert MergedIndex([]).find(bytes(32)) is None
 
 
-def test_a_damaged_index_is_told() -> None:
+def test_a_damaged_index_is_reported() -> None:
     for data in (b"", b"RAMETIX1", b"RAMETIX1" + bytes(5), b"RAMETIX2" + bytes(4)):
         with pytest.raises(RametError, match="damaged"):
             Index("p", data)

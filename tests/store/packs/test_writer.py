@@ -84,7 +84,7 @@ def test_what_is_not_sealed_does_not_grow_in_an_encrypted_store(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("when", ["early", "late"])
-def test_a_disk_that_is_full_is_told_and_leaves_nothing(
+def test_a_disk_that_is_full_is_reported_and_leaves_nothing(
     when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, left = objects._write, [1 if when == "early" else 5]
@@ -279,7 +279,7 @@ def test_a_file_whose_place_is_gone_is_written_from_the_store(tmp_path: Path) ->
             (tmp_path / name).unlink()
 
 
-def test_a_damaged_chunk_is_told_each_time_and_never_copied(tmp_path: Path) -> None:
+def test_a_damaged_chunk_is_reported_each_time_and_never_copied(tmp_path: Path) -> None:
     parts = contents(6, 50_000)
     _, reader, ids = stored(parts)
     fetch = reader.fetch

@@ -105,7 +105,7 @@ async def at_once(_: float) -> None:
     await asyncio.sleep(0)
 
 
-def test_a_webhook_is_tried_again_signed_and_told_no_more_than_it_takes(store: Store, url: str) -> None:
+def test_a_webhook_is_retried_signed_and_within_its_rate(store: Store, url: str) -> None:
     Receiver.answers = [503, 500, 204, 400, 204, 429, 204]
     done = asyncio.run(store.deliver(Webhook(url, secret="s3cr3t", sleep=at_once), "hook"))
     assert done.sent == 4 and len(done.refused) == 1 and "400" in done.refused[0]

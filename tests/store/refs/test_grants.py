@@ -94,7 +94,7 @@ def test_a_fork_has_the_grants_of_its_source_and_its_maker(place: MemoryObjects)
         Store(place, principal="eve").find("mine")
 
 
-def test_nobody_locks_everybody_out(place: MemoryObjects) -> None:
+def test_the_last_grant_cannot_lock_everyone_out(place: MemoryObjects) -> None:
     ada = Store(place, principal="ada")
     acts: list[Callable[[], None]] = [lambda: ada["w"].revoke("ada"), lambda: ada["w"].grant("ada", "readonly")]
     for act in acts:

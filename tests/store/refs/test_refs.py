@@ -300,7 +300,7 @@ for number in range(4):
 """
 
 
-def test_processes_fork_merge_and_tag_beside_each_other(tmp_path: Path) -> None:
+def test_processes_fork_merge_and_tag_at_once(tmp_path: Path) -> None:
     store = make(DirectoryObjects(str(tmp_path)), "echo base > /base")
     names = ["one", "two", "three"]
     children = [subprocess.Popen([sys.executable, "-c", MIXED, str(tmp_path), name]) for name in names]

@@ -107,7 +107,7 @@ def test_tags_pins_and_forks_keep() -> None:
     assert code(lambda: store["w"].show("/n", "2")) == "revision_expired"
 
 
-def test_the_end_of_a_history_is_told() -> None:
+def test_the_end_of_a_history_is_reported() -> None:
     clock = Clock()
     store = Store("memory:", clock=clock)
     daily(clock, store, "w", 5)
@@ -239,7 +239,7 @@ def test_what_each_workspace_costs() -> None:
     assert compute_costs(store.repository) == found
 
 
-def test_what_is_damaged_is_told_and_not_taken_for_a_policy() -> None:
+def test_what_is_damaged_is_reported_and_not_taken_for_a_policy() -> None:
     place = MemoryObjects()
     store = Store(place)
     write(store, "w", "echo 1 > /x", "echo 2 > /x")

@@ -68,7 +68,7 @@ def test_what_another_copy_holds_comes_back(place: Objects) -> None:
     assert Store(place).repair().ok
 
 
-def test_a_damaged_copy_beside_a_good_one_is_salvaged() -> None:
+def test_a_damaged_copy_is_salvaged_from_a_good_one() -> None:
     objects = MemoryObjects()
     store = make(objects, *SCRIPTS)
     twin = MemoryObjects()
@@ -202,7 +202,7 @@ def test_damaged_refs_and_tags_are_found_and_mended() -> None:
     assert [d.what for d in Store(objects).verify().damages if d.what == "tag"] == ["tag"]
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     store = make(MemoryObjects(), *SCRIPTS)
     told: list[tuple[str, int, int | None]] = []
     store.verify(progress=lambda *row: told.append(row))

@@ -148,7 +148,7 @@ class Elsewhere:
         return getattr(self._inner, name)
 
 
-def test_what_was_pinned_and_is_another_by_now_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_pinned_and_is_another_by_now_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     async def act() -> None:
         store = store_with()
         remote = Elsewhere(RAMResource())

@@ -144,7 +144,7 @@ def test_hostile_archives_change_nothing(archive: bytes) -> None:
     assert store.ls() == ["w"] and store.find("w").seq == 1
 
 
-def test_links_are_not_followed_and_devices_are_told() -> None:
+def test_links_are_not_followed_and_devices_are_reported() -> None:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         link = tarfile.TarInfo("l")

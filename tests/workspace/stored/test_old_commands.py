@@ -14,7 +14,7 @@ from ramet.store.model.ids import ChunkId
 from ramet.store.packs.reader import PackReader
 
 
-def test_old_commands_are_read_when_somebody_asks_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_commands_are_read_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where, read = str(tmp_path / "store"), list[ChunkId]()
     real = kernel.read_segment
 

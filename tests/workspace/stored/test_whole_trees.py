@@ -137,7 +137,7 @@ def test_a_tar_has_every_mount() -> None:
         assert {"r", "data/a", "data/d/e/f"} <= set(tar.getnames())
 
 
-def test_a_reader_may_leave_remote_mounts_out_and_is_told() -> None:
+def test_a_reader_may_leave_remote_mounts_out_with_a_notice() -> None:
     store = mounted()
 
     async def act() -> None:

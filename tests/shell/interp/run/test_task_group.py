@@ -176,7 +176,7 @@ def test_what_was_cancelled_makes_no_further_step() -> None:
 
 
 @pytest.mark.parametrize("script", MANY.values(), ids=MANY)
-def test_nobody_complains_of_many_shells_whose_time_is_up(script: str) -> None:
+def test_many_shells_at_their_deadline_log_no_warning(script: str) -> None:
     complaints: list[str] = []
 
     async def act() -> None:
@@ -226,7 +226,7 @@ def test_hundreds_of_jobs_that_compute_share_the_loop_with_others() -> None:
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError(), asyncio.CancelledError()], ids=["failed", "cancelled"])
-def test_what_fails_while_it_is_waited_for_stops_nobody(error: BaseException) -> None:
+def test_a_failure_in_a_wait_stops_no_other_work(error: BaseException) -> None:
     """As an answer does that comes from far away, or a process that was killed."""
 
     async def act() -> bool:

@@ -11,7 +11,7 @@ export function problemBox(error) {
   const told = error instanceof Problem;
   if (!told) console.error(error);
   return h("div", { class: "problem", role: "alert" },
-    h("strong", {}, told ? visible(error.message) : "The page failed at this; it is a bug in Ramet."),
+    h("strong", {}, told ? visible(error.message) : "This page hit a bug in Ramet."),
     told && error.remediation ? h("p", {}, visible(error.remediation)) : null,
     told && error.conflicts.length ? h("ul", {}, error.conflicts.map((one) => h("li", {}, h("code", {}, oneLine(one.path)), " ", oneLine(one.why)))) : null,
     told ? (error.code ? h("p", { class: "code" }, error.code) : null) : h("p", { class: "code" }, String(error)));

@@ -12,7 +12,7 @@ const STEP = 200;
 export async function commands({ route, signal, live }) {
   const { name } = route;
   const { info, stored, rev, label } = await loaded(route, signal);
-  if (stored && !rev) return h("div", { class: "page" }, heading(info, "commands"), notice("It has no revision yet, so nothing is remembered of it."));
+  if (stored && !rev) return h("div", { class: "page" }, heading(info, "commands"), notice("No revisions yet: run a command to see it here."));
   const last = Number(route.query.last) || STEP;
   const asked = { revision: route.rev || undefined, last };
   let found = await get(workspacePath(name, "/history"), asked, signal);
@@ -27,7 +27,7 @@ export async function commands({ route, signal, live }) {
     const text = (one) => `${one.command} ${one.session_id} ${one.agent_id} ${one.cwd}`.toLowerCase();
     const shown = found.commands.filter((one) => words.every((word) => text(one).includes(word)) && (!failed.checked || one.exit_code !== 0));
     tally.textContent = shown.length === found.total ? plural(found.total, "command") : `${shown.length.toLocaleString("en")} of ${plural(found.total, "command")}`;
-    refill(list, shown.toReversed().map((one) => item(one, opened)), !shown.length && h("p", { class: "faint" }, found.total ? "No command is like that." : "No command ran."));
+    refill(list, shown.toReversed().map((one) => item(one, opened)), !shown.length && h("p", { class: "faint" }, found.total ? "No command matches." : "No commands yet."));
   }
 
   fill();

@@ -11,7 +11,7 @@ import { heading, loaded } from "./shared.js";
 export async function compare({ route, signal }) {
   const { name } = route;
   const { info, stored } = await loaded(route, signal);
-  if (!stored || !info.head) return h("div", { class: "page" }, heading(info, stored ? "compare" : "files"), notice("It has no revision to compare."));
+  if (!stored || !info.head) return h("div", { class: "page" }, heading(info, stored ? "compare" : "files"), notice("No revision to compare."));
   const [{ revisions }, { workspaces }, { tags }] = await Promise.all([
     get(workspacePath(name, "/log"), { limit: 300 }, signal), get("/workspaces", {}, signal), get(workspacePath(name, "/tags"), {}, signal),
   ]);

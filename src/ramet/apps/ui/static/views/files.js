@@ -15,7 +15,7 @@ export async function files(context) {
   const { name } = route;
   const { info, stored, rev } = await loaded(route, signal);
   const path = route.path.replace(/\/+$/, "") || "/";
-  if (stored && !rev) return h("div", { class: "page" }, heading(info, "files"), notice("It has no revision yet, so it has no files to show."));
+  if (stored && !rev) return h("div", { class: "page" }, heading(info, "files"), notice("No revisions yet, so there are no files to show."));
   const state = { name, rev, spec: route.rev, stored };
   const revision = stored && route.rev ? (await get(workspacePath(name, "/log"), { revision: route.rev, limit: 1 }, signal)).revisions[0] : info.head;
   const news = newsBar(reload);

@@ -11,7 +11,7 @@ import { forkButton, heading, loaded, revertButton, shortId, tagButton, tarButto
 export async function revision({ route, signal, live, reload }) {
   const { name } = route;
   const { info, stored } = await loaded(route, signal);
-  if (!stored) return h("div", { class: "page" }, heading(info, "files"), h("p", {}, "It has no revisions."));
+  if (!stored) return h("div", { class: "page" }, heading(info, "files"), h("p", {}, "No revisions yet."));
   const [{ revisions: [found, ...older] }, { tags }] = await Promise.all([
     get(workspacePath(name, "/log"), { revision: route.rev, limit: 200 }, signal),
     get(workspacePath(name, "/tags"), {}, signal),

@@ -75,10 +75,10 @@ export const mergeButton = (name, after) => button("Merge", async () => {
   if (!others.length) return void toast("There is no other workspace to merge.", "bad");
   let made = null;
   const done = await ask({
-    title: `Merge into ${name}`, label: "Merge", text: `What another workspace changed since the two parted comes into ${name}, as a new revision. When both changed the same, nothing happens, and you are told what.`,
+    title: `Merge into ${name}`, label: "Merge", text: `Adds what another workspace changed since the two diverged to ${name}, as a new revision. If both changed the same path, nothing is merged and you see the conflicts.`,
     fields: [
       { name: "other", label: "Workspace", options: others.map((info) => [info.name, `${info.name}: ${oneLine(info.head.message).slice(0, 60)}`]) },
-      { name: "message", label: "Message (may be empty)" },
+      { name: "message", label: "Message (optional)" },
     ],
     act: async ({ other, message }) => {
       try {
@@ -97,7 +97,7 @@ export const mergeButton = (name, after) => button("Merge", async () => {
 export const tagButton = (name, revision, after) => button("Tag", async () => {
   const done = await ask({
     title: `Tag ${oneLine(revision.name)}`, label: "Tag", text: "A tag names a revision, and keeps it.",
-    fields: [{ name: "tag", label: "Tag", required: true, placeholder: "v1" }, { name: "message", label: "Why (may be empty)" }],
+    fields: [{ name: "tag", label: "Tag", required: true, placeholder: "v1" }, { name: "message", label: "Message (optional)" }],
     act: ({ tag, message }) => change("PUT", workspacePath(name, `/tags/${encodeURIComponent(tag)}`), { revision: revision.id, message }),
   });
   if (done) after();
@@ -108,7 +108,7 @@ export const revertButton = (name, revision, path = "", label = path ? "Restore 
   const done = await ask({
     title: path ? `Restore ${oneLine(path)}` : `Revert ${name}`, label: path ? "Restore" : "Revert", danger: true,
     text: `${path ? "The path gets the content that it had" : "The workspace gets the content that it had"} in ${oneLine(revision.name)}, as a new revision. Nothing in the history is lost.`,
-    fields: [{ name: "message", label: "Message (may be empty)" }],
+    fields: [{ name: "message", label: "Message (optional)" }],
     act: async ({ message }) => {
       made = await change("POST", workspacePath(name, "/revert"), { revision: revision.id, message, paths: path ? [path] : [] });
     },

@@ -36,7 +36,7 @@ export async function workspaces({ signal, live }) {
     found.sort(remembered.order === "name" ? (a, b) => a.name.localeCompare(b.name) : (a, b) => (b.head?.time ?? 0) - (a.head?.time ?? 0) || a.name.localeCompare(b.name));
     total.textContent = found.length === all.length ? plural(all.length, "workspace") : `${found.length} of ${plural(all.length, "workspace")}`;
     refill(list, found.slice(0, SHOWN).map((info) => card(info, costs.get(info.name))), found.length > SHOWN && h("p", { class: "notice" }, `${plural(found.length - SHOWN, "more workspace")} not shown: filter for them.`),
-      !found.length && (all.length ? h("p", { class: "faint" }, "No workspace has these words.") : empty()));
+      !found.length && (all.length ? h("p", { class: "faint" }, "No workspace matches.") : empty()));
   }
 
   let asked = false;
@@ -51,7 +51,7 @@ export async function workspaces({ signal, live }) {
       costs = new Map(told.workspaces.map((one) => [one.workspace, one]));
       fill();
     } catch (error) {
-      if (asked) toast(`The sizes cannot be had: ${error.message}`, "bad");
+      if (asked) toast(`Cannot load the sizes: ${error.message}`, "bad");
     }
   };
   const again = poll("/workspaces", signal, fresh, 5);
