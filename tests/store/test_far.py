@@ -265,7 +265,9 @@ def test_blocks_of_a_remote_store_are_kept_however_they_came(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("remote", [False, True])
-def test_a_damaged_block_among_others_is_reported_and_a_pack_that_moved_is_followed(remote: bool, tmp_path: Path) -> None:
+def test_a_damaged_block_among_others_is_reported_and_a_pack_that_moved_is_followed(
+    remote: bool, tmp_path: Path
+) -> None:
     objects = Far()
     objects.remote = remote
     _, tree = packed(objects)
