@@ -9,7 +9,8 @@ from typing import Final
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
 from ramet.core.stat import Kind
-from ramet.vfs.vfs import MAX_LINKS, VFS
+from ramet.vfs.links import MAX_LINKS
+from ramet.vfs.vfs import VFS
 
 ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
 

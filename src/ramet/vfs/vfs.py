@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ramet.core import ops, paths
+from ramet.core import ops
 from ramet.core.errors import Unsupported, fail
 from ramet.core.fs import Lending, Open, Power
 from ramet.core.paths import ROOT, Path
@@ -36,14 +36,13 @@ from ramet.layers.cache import Cache
 from ramet.layers.readonly import ReadOnly
 from ramet.vfs.dev import DevResource
 from ramet.vfs.fifo import Fifo, FifoStream
-from ramet.vfs.mounts import MountTable, power_of
+from ramet.vfs.links import LinkTree, with_path
+from ramet.vfs.mounts import power_of
 from ramet.vfs.open_files import CountedStream, DocumentStream, LocalStream, RemoteStream
 from ramet.vfs.watch import TreeWatch
 
-MAX_LINKS = 40
 
-
-class VFS(MountTable, Whole, Lending):
+class VFS(LinkTree, Whole, Lending):
     """All mounts as one tree."""
 
     caps = (
@@ -56,79 +55,8 @@ class VFS(MountTable, Whole, Lending):
         super().__init__(mounts, unlisted)
         self.watch: TreeWatch | None = None
         """Is told of every change."""
-        self._dirty: dict[RemoteStream, Path] = {}
         self._fifos: dict[tuple[Resource, int], Fifo] = {}
         """Open named pipes, by resource and inode."""
-
-    # ---------------------------------------------------------------------------------------------- links
-
-    async def resolve(self, path: Path, *, missing_ok: bool = False) -> Path:
-        try:
-            # A resource refuses to cross a link, so what it can describe has none on the way.
-            if (await self._stat(path)).kind is not Kind.LINK:
-                return path
-        except OSError as error:
-            if error.errno != errno.ELOOP and not (missing_ok and error.errno == errno.ENOENT):
-                raise _named(error, path) from None
-        return await self._follow(path, last=True, missing_ok=missing_ok)
-
-    async def _follow(self, path: Path, *, last: bool, missing_ok: bool = True) -> Path:
-        """Resolve links in `path`; the last component is followed only if `last`."""
-        done, rest, hops = ROOT, path.parts, 0
-        rest.reverse()
-        while rest:
-            name = rest.pop()
-            if name == "..":  # of a link's target: from where the way has led so far
-                done = done.parent
-                continue
-            here = done / name
-            if not rest and not last:
-                return here
-            try:
-                stat = await self._stat(here)
-            except OSError as error:
-                if error.errno == errno.ENOENT and not rest and missing_ok:
-                    return here
-                raise _named(error, path) from None
-            if stat.kind is Kind.LINK:
-                hops += 1
-                if hops > MAX_LINKS:
-                    raise fail(errno.ELOOP, path)
-                target = stat.target or ""
-                if not target:
-                    raise fail(errno.ENOENT, path)
-                if target[0] == "/":
-                    done = ROOT
-                rest.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
-                continue
-            if rest and stat.kind is not Kind.DIR:
-                raise fail(errno.ENOTDIR, path)
-            done = here
-        return done
-
-    def named(self, text: str, cwd: Path) -> Path:
-        """See `FileSystem`. A path through something missing keeps that part, so that every verb reports it."""
-        path = paths.parse(text, cwd)
-        if "/.." not in text:
-            return path
-        here = ROOT if text[0] == "/" else cwd
-        known = True  # whether `here` is a directory and no link is on the way to it
-        parts = text.split("/")
-        for place, part in enumerate(parts):
-            if part == "..":
-                if not known:
-                    try:
-                        there = self._directory_now(here)
-                    except OSError:
-                        behind = [name for name in parts[place:] if name not in ("", ".", "..")] or ["_"]
-                        return Path("/".join([here, *behind]))
-                    if there is None:
-                        return path
-                    here = there
-                here, known = here.parent, True
-            elif part and part != ".":
-                here, known = here / part, False
-        return here
 
     def lacks(self, path: Path) -> bool:
         if self._dirty or path in self._points:
@@ -142,48 +70,6 @@ class VFS(MountTable, Whole, Lending):
             return error.errno == errno.ENOENT
         return False
 
-    def _directory_now(self, path: Path) -> Path | None:
-        """Return the directory that `path` leads to through links; None if a mount cannot answer synchronously."""
-        done, rest, hops = ROOT, path.parts, 0
-        rest.reverse()
-        while rest:
-            name = rest.pop()
-            if name == "..":
-                done = done.parent
-                continue
-            here = done / name
-            if here not in self._points:
-                resource, inner, _ = self.locate(here)
-                quick = self._quick[resource]
-                if quick is None:
-                    return None
-                stat = quick.stat_now(inner)
-                if stat.kind is Kind.LINK:
-                    hops += 1
-                    if hops > MAX_LINKS:
-                        raise fail(errno.ELOOP, path)
-                    target = stat.target or ""
-                    if target[:1] == "/":
-                        done = ROOT
-                    rest.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
-                    continue
-                if stat.kind is not Kind.DIR:
-                    raise fail(errno.ENOTDIR, path)
-            done = here
-        return done
-
-    async def _stat(self, path: Path) -> Stat:
-        if self._dirty:
-            await self._flush(path)
-        try:
-            resource, inner, _ = self.locate(path)
-            quick = self._quick[resource]
-            return quick.stat_now(inner) if quick is not None else await resource.stat(inner)
-        except OSError as error:
-            if path in self._points and error.errno in (errno.ENOENT, errno.ENOTDIR):
-                return Stat(Kind.DIR, 0, mode=0o755)
-            raise
-
     # ---------------------------------------------------------------------------------------------- verbs
 
     async def stat(self, path: Path, follow: bool = False) -> Stat:
@@ -191,7 +77,7 @@ class VFS(MountTable, Whole, Lending):
             found = await self._stat(path)
         except OSError as error:
             if error.errno != errno.ELOOP:
-                raise _named(error, path) from None
+                raise with_path(error, path) from None
             path = await self._follow(path, last=False)
             found = await self._stat(path)
         if follow and found.kind is Kind.LINK:
@@ -221,7 +107,7 @@ class VFS(MountTable, Whole, Lending):
                 return
             except OSError as error:
                 if error.errno != errno.ELOOP or attempt is None:
-                    raise _named(error, path) from None
+                    raise with_path(error, path) from None
 
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
         return await self._listed(path, kinds=False)
@@ -238,13 +124,13 @@ class VFS(MountTable, Whole, Lending):
                     return await _gathered(quick.kinds_now(inner) if kinds else quick.scan_now(inner))
                 except OSError as error:
                     if error.errno != errno.ELOOP:
-                        raise _named(error, path) from None
+                        raise with_path(error, path) from None
             elif isinstance(resource, Whole):
                 try:
                     return await (resource.kinds(inner) if kinds else resource.entries(inner))
                 except OSError as error:
                     if error.errno != errno.ELOOP:
-                        raise _named(error, path) from None
+                        raise with_path(error, path) from None
         return [entry async for entry in self.scan(path)]
 
     async def read_bytes(self, path: Path, need: int = 0, most: int = sys.maxsize) -> bytes:
@@ -322,7 +208,7 @@ class VFS(MountTable, Whole, Lending):
                 async for block in blocks:
                     yield block
         except OSError as error:
-            raise _named(error, path) from None
+            raise with_path(error, path) from None
 
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
@@ -339,7 +225,7 @@ class VFS(MountTable, Whole, Lending):
                 done = await resource.write(inner, data, how, at=at, if_version=if_version)
             except OSError as error:
                 if error.errno not in (errno.ELOOP, errno.ENXIO):
-                    raise _named(error, path) from None
+                    raise with_path(error, path) from None
             else:
                 if watch is not None:
                     watch.wrote(path, mark, len(data))
@@ -357,7 +243,7 @@ class VFS(MountTable, Whole, Lending):
             mark = None if watch is None else watch.before(target)
             done = await resource.write(inner, data, how, at=at, if_version=if_version)
         except OSError as error:
-            raise _named(error, path) from None
+            raise with_path(error, path) from None
         if watch is not None:
             watch.wrote(target, mark, len(data) if isinstance(data, bytes) else done.size)
         return done
@@ -408,13 +294,13 @@ class VFS(MountTable, Whole, Lending):
             return path
         except OSError as error:
             if error.errno != errno.ELOOP:
-                raise _named(error, path) from None
+                raise with_path(error, path) from None
         where = await self._follow(path, last=False)
         resource, inner, _ = self.locate(where)
         try:
             await act(resource, inner)
         except OSError as error:
-            raise _named(error, path) from None
+            raise with_path(error, path) from None
         return where
 
     async def rename(self, src: Path, dst: Path) -> None:
@@ -433,7 +319,7 @@ class VFS(MountTable, Whole, Lending):
         try:
             await src_resource.rename(src_inner, dst_inner)
         except OSError as error:
-            raise _named(error, src) from None
+            raise with_path(error, src) from None
         if self.watch is not None:
             self.watch.renamed(old, new, mark)
 
@@ -451,7 +337,7 @@ class VFS(MountTable, Whole, Lending):
                 await src_resource.copy(src_inner, dst_inner)
             except OSError as error:
                 if error.errno not in (errno.ENOTSUP, errno.ELOOP, errno.ENXIO):
-                    raise _named(error, src) from None
+                    raise with_path(error, src) from None
             else:
                 if watch is not None:
                     watch.copied(src, dst, mark)
@@ -466,7 +352,7 @@ class VFS(MountTable, Whole, Lending):
                 await src_resource.copy(src_inner, dst_inner)
             except OSError as error:
                 if error.errno not in (errno.ENOTSUP, errno.ENXIO):
-                    raise _named(error, src) from None
+                    raise with_path(error, src) from None
             else:
                 if watch is not None:
                     watch.copied(src, dst, mark)
@@ -519,7 +405,7 @@ class VFS(MountTable, Whole, Lending):
         try:
             await resource.setattr(inner, attrs)
         except OSError as error:
-            raise _named(error, path) from None
+            raise with_path(error, path) from None
         if self.watch is not None:
             self.watch.wrote(where, mark)
 
@@ -536,7 +422,7 @@ class VFS(MountTable, Whole, Lending):
         try:
             await power.link(src_inner, dst_inner)
         except OSError as error:
-            raise _named(error, dst) from None
+            raise with_path(error, dst) from None
         if self.watch is not None:
             self.watch.linked(old, new)
 
@@ -662,48 +548,11 @@ class VFS(MountTable, Whole, Lending):
                 return target, None
         except OSError as error:
             if error.errno != errno.ENOENT or not how & Open.CREATE:
-                raise _named(error, path) from None
+                raise with_path(error, path) from None
         target = await self._canonical(path)
         if not (await self._stat(target.parent)).is_dir:
             raise fail(errno.ENOTDIR, path)
         return target, None
-
-    async def _canonical(self, path: Path) -> Path:
-        """`path` with the links among its parents resolved."""
-        try:
-            if (await self._stat(path.parent)).kind is not Kind.LINK:
-                return path
-        except OSError as error:
-            if error.errno != errno.ELOOP:
-                raise _named(error, path) from None
-        return await self._follow(path, last=False)
-
-    def _note_dirty(self, stream: RemoteStream, dirty: bool) -> None:
-        if dirty:
-            self._dirty[stream] = stream._path
-        else:
-            self._dirty.pop(stream, None)
-
-    async def _flush(self, path: Path) -> None:
-        """Flush open files at `path`, so that the next access sees their writes."""
-        _, inner, _ = self.locate(path)
-        for stream, gathered in tuple(self._dirty.items()):
-            if gathered == inner:
-                await stream.flush()
-
-    async def _flush_all(self) -> None:
-        for stream in tuple(self._dirty):
-            await stream.flush()
-
-    async def flush(self) -> None:
-        """Flush all open files."""
-        await self._flush_all()
-
-    async def flush_near(self) -> None:
-        """Flush synchronously what can be: a copy of the tree cannot wait."""
-        for stream in tuple(self._dirty):
-            if Cap.LOCAL in stream.resource.caps:
-                await stream.flush()
 
     # ------------------------------------------------------------------------------- what mounts do beyond files
 
@@ -753,7 +602,7 @@ class VFS(MountTable, Whole, Lending):
     async def _as_directory(self, error: OSError, path: Path) -> OSError:
         if path in self._points and error.errno == errno.ENOENT:
             return fail(errno.EISDIR, path)
-        return _named(error, path)
+        return with_path(error, path)
 
 
 async def _gathered(rows: Iterator[list[tuple[str, Stat]]]) -> list[tuple[str, Stat]]:
@@ -770,9 +619,3 @@ async def _mkfifo(resource: Resource, inner: Path) -> None:
     if power is None:
         raise fail(errno.EPERM, inner)
     await power.mkfifo(inner)
-
-
-def _named(error: OSError, path: Path) -> OSError:
-    """Return the same error for the path that the caller used instead of the one inside the mount."""
-    error.filename = path
-    return error

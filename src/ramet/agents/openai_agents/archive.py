@@ -22,7 +22,8 @@ from ramet.core.paths import Path, encode
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat, default_mode
 from ramet.text.tar_header import BLOCK, RECORD
-from ramet.vfs.vfs import MAX_LINKS, VFS
+from ramet.vfs.links import MAX_LINKS
+from ramet.vfs.vfs import VFS
 from ramet.workspace.snapshot.tar import TarWriter
 
 SPOOL: Final = 16 << 20
