@@ -416,7 +416,7 @@ class Workspace:
     ) -> Workspace:
         """Create a workspace from a snapshot. `resources` replace mounts that were saved without credentials.
 
-        A compressed snapshot may unpack to `max_bytes`; by default 8 GiB, or the memory of the machine if that is less.
+        A snapshot may unpack to `max_bytes`; by default 8 GiB, or the memory of the machine if that is less.
         `ws.restored` reports what could not be restored; `strict=True` raises instead.
         """
         opened = read_tar(source, max_bytes=max_bytes)

@@ -339,6 +339,32 @@ def test_a_bomb_is_refused_by_its_bound(tmp_path: Path) -> None:
     assert run(Workspace.load(tmp_path / "s.tar.gz", max_bytes=8 << 20), "wc -c < /f").text == f"{5 << 20}\n"
 
 
+@pytest.mark.parametrize("files", (1, 9))
+def test_a_plain_archive_is_refused_by_the_bytes_of_its_files_before_one_is_read(tmp_path: Path, files: int) -> None:
+    ram = RAMResource()
+    for number in range(files):
+        ram.put_now(parse(f"/f{number}"), Blocks(bytes((9 << 20) // files)))
+    plain = tmp_path / "s.tar"
+    Workspace({"/": ram}).snapshot(plain)
+    with pytest.raises(RametError, match="max_bytes=8388608") as caught:
+        Workspace.load(plain, max_bytes=8 << 20)
+    assert caught.value.code == "limit_exceeded"
+    assert run(Workspace.load(plain, max_bytes=10 << 20), "cat /f* | wc -c").text == f"{(9 << 20) // files * files}\n"
+
+
+def test_a_member_counts_for_every_file_that_it_is(tmp_path: Path) -> None:
+    ram = RAMResource()
+    ram.put_now(parse("/a"), Blocks(bytes(1 << 20)))
+    ram.put_now(parse("/b"), Blocks(b"short"))
+    plain = tmp_path / "s.tar"
+    Workspace({"/": ram}).snapshot(plain)
+    data = plain.read_bytes()
+    assert data.count(b"files/1.bin") > 1 and b'"mounts/0/files/1.bin"' in data
+    plain.write_bytes(data.replace(b'"mounts/0/files/1.bin"', b'"mounts/0/files/0.bin"', 1))
+    with pytest.raises(RametError, match="max_bytes"):
+        Workspace.load(plain, max_bytes=3 << 19)
+
+
 def test_unknown_compression_and_missing_files_are_clear(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="unknown compression"):
         Workspace().snapshot(tmp_path / "x", compress="rar")

@@ -230,8 +230,12 @@ class SnapshotReader:
 
 
 def read_tar(source: Target, *, max_bytes: int | None = None) -> SnapshotReader:
-    """Open a snapshot: index its members, parse its manifest, check every reference. Raises ValueError."""
-    file, owned = _seekable(source, max_bytes)
+    """Open a snapshot: index its members, parse its manifest, check every reference. Raises ValueError.
+
+    The archive may unpack to `max_bytes`, and so may its files: a sparse tar is small, a member may be many files.
+    """
+    most = 4 * memory_share() if max_bytes is None else max_bytes
+    file, owned = _seekable(source, most)
     try:
         tar = read_tar_index(file)
         manifest = _json_member(tar, MANIFEST)
@@ -240,7 +244,8 @@ def read_tar(source: Target, *, max_bytes: int | None = None) -> SnapshotReader:
         sums = _json_member(tar, CHECKSUMS) if CHECKSUMS in tar.members else {}
         if not isinstance(sums, dict) or not all(isinstance(v, str) for v in sums.values()):
             raise ValueError("the checksums are not an object of strings")
-        _check_references(manifest, tar)
+        if _check_references(manifest, tar) > most:
+            raise _too_large(most)
     except BaseException:
         if owned:
             file.close()
@@ -260,7 +265,9 @@ def _json_member(tar: TarIndex, name: str) -> Any:
         raise ValueError(f"{name} is not valid JSON") from error
 
 
-def _check_references(manifest: object, tar: TarIndex) -> None:
+def _check_references(manifest: object, tar: TarIndex) -> int:
+    """Check every reference; return the bytes of all of them."""
+    total = 0
     pending: list[tuple[object, int]] = [(manifest, 0)]
     while pending:
         value, depth = pending.pop()
@@ -268,11 +275,17 @@ def _check_references(manifest: object, tar: TarIndex) -> None:
             raise ValueError("the manifest is nested too deeply")
         if isinstance(value, dict):
             if "__file" in value:
-                checked_reference(value, tar)
+                total += tar.members[checked_reference(value, tar)].size
             else:
                 pending.extend((item, depth + 1) for item in value.values())
         elif isinstance(value, list):
             pending.extend((item, depth + 1) for item in value)
+    return total
+
+
+def _too_large(most: int) -> RametError:
+    cause = f"the snapshot unpacks to more than max_bytes={most}"
+    return RametError("limit_exceeded", cause, "if you trust it, pass a larger max_bytes")
 
 
 def checked_reference(reference: object, tar: TarIndex) -> str:
@@ -293,7 +306,7 @@ _MAGIC: Final[tuple[tuple[bytes, Callable[[IO[bytes]], IO[bytes]]], ...]] = (
 """Magic numbers of compressed archives, and their decompressors, imported on use."""
 
 
-def _seekable(source: Target, max_bytes: int | None) -> tuple[BinaryIO, bool]:
+def _seekable(source: Target, most: int) -> tuple[BinaryIO, bool]:
     """Return a seekable file, and whether to close it. Compressed and unseekable sources are spooled."""
     if isinstance(source, str | os.PathLike):
         raw: BinaryIO = open(os.fspath(source), "rb")
@@ -309,7 +322,7 @@ def _seekable(source: Target, max_bytes: int | None) -> tuple[BinaryIO, bool]:
         if unpack is None and seekable and raw.tell() == 0:
             return raw, owned
         stream: IO[bytes] = raw if seekable else cast(IO[bytes], _PrefixedStream(head, raw))
-        spooled = _spool(unpack(stream) if unpack is not None else stream, max_bytes)
+        spooled = _spool(unpack(stream) if unpack is not None else stream, most)
     except (OSError, EOFError, import_module("lzma").LZMAError) as error:
         if owned:
             raw.close()
@@ -325,17 +338,16 @@ def _seekable(source: Target, max_bytes: int | None) -> tuple[BinaryIO, bool]:
     return spooled, True
 
 
-def _spool(stream: IO[bytes], max_bytes: int | None) -> BinaryIO:
+def _spool(stream: IO[bytes], most: int) -> BinaryIO:
     import tempfile
 
     file = cast(BinaryIO, tempfile.TemporaryFile())
-    total, most = 0, 4 * memory_share() if max_bytes is None else max_bytes
+    total = 0
     try:
         while block := stream.read(1 << 20):
             total += len(block)
             if total > most:
-                cause = f"the snapshot unpacks to more than max_bytes={most}"
-                raise RametError("limit_exceeded", cause, "if you trust it, pass a larger max_bytes")
+                raise _too_large(most)
             file.write(block)
         file.flush()
     except BaseException:
