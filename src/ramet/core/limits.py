@@ -71,6 +71,9 @@ class Limits:
     """Bytes of captured stdout, and of captured stderr."""
     string_bytes: int = 512 * MIB
     """Size of one string: a variable, a command substitution, a line, a jq value. Below 64 KiB nothing is refused."""
+    variable_bytes: int = 512 * MIB
+    """Memory of all variables, positional parameters and aliases of a session, with its subshells and jobs. Counted
+    whenever a quarter of this has been assigned. Below 64 KiB nothing is refused."""
     whole_bytes: int = field(default_factory=memory_share)
     """Bytes of a file, device or stream that a command may hold as a whole. By default 2 GiB, or a quarter of the
     memory if that is less; never more than four times `string_bytes`."""

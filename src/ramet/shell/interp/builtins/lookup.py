@@ -22,6 +22,7 @@ from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.function_table import definition
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.shell.interp.state.special_variables import is_alias_name
+from ramet.shell.interp.state.variable_bytes import ENTRY
 
 _BUCKETS: Final = 256
 
@@ -432,6 +433,7 @@ def alias(sh: ShellState, argv: list[str]) -> Result:
         if at > 0:
             if not is_alias_name(name):
                 return sh.error(f"alias: `{name}': invalid alias name")
+            sh.variables.charge(ENTRY + len(word))
             sh.aliases[name] = str(word)[at + 1 :]
         elif name in sh.aliases:
             lines.append(_alias_line(sh, name, bool(options[0])))

@@ -16,6 +16,7 @@ from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
+from ramet.shell.interp.state.variable_bytes import ENTRY, charge_of
 from ramet.shell.interp.state.variables import TRANSFORM
 
 _COUNTS: Final = {
@@ -88,6 +89,7 @@ async def _mapfile(sh: ShellState, command: str, name: str, options: dict[str, s
                     sh.trace_level -= 1
                 if result > 255:
                     return result
+            sh.variables.charge(ENTRY + len(text))
             sh.variables.indexed(target).set(origin + count, sh.variables.transform(target, text))
             count += 1
             if not count % BATCH:
@@ -124,6 +126,7 @@ async def _whole(
         parts = [last]
         if transform is not None:
             lines = [transform(target, line) for line in lines]
+        sh.variables.charge(charge_of(lines))
         for line in lines:
             if index >= origin:
                 array.set(index, line)

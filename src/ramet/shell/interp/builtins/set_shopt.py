@@ -12,12 +12,15 @@ from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.assignment_hooks import COMPATIBLE, switch_compatibility
 from ramet.shell.interp.state.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
+from ramet.shell.interp.state.variable_bytes import charge_of
 
 
 def _set_params(sh: ShellState, argv: list[str], start: int) -> Result:
     if sh.frames:
         sh.frames[-1].replaced = True
-    sh.params = [str(word) for word in argv[start:]]
+    params = [str(word) for word in argv[start:]]
+    sh.variables.charge(charge_of(params))
+    sh.params = params
     return 0
 
 

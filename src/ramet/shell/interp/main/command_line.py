@@ -82,6 +82,7 @@ _OWN_INPUT: Final = frozenset(("/dev/stdin", "/dev/fd/0"))
 async def run_bash(shell: Shell, sh: ShellState, argv: list[str]) -> int:
     """Run another shell: its own variables and functions, our descriptors, directory and environment."""
     child = ShellState(shell)
+    child.variables.bytes_held = sh.variables.bytes_held
     try:
         await _equip(shell, sh, child, argv)
         return await _run(shell, sh, child, argv)

@@ -202,6 +202,7 @@ class Shell:
         session.history.running = text
         session.variables.limit = session.budget.limits.string_bytes
         session.variables.longest = session.budget.limits.expression_chars
+        session.variables.bytes_held.allow(session.budget.limits.variable_bytes)
         kept = {fd: session.fds.get(fd) for fd in (0, 1, 2)}
         older = frozenset(session.jobs.loose)
         given: list[Description] = []

@@ -18,6 +18,7 @@ from ramet.shell.expand.word.braces import expand_braces, has_braces
 from ramet.shell.expand.word.tilde import untilded
 from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN
 from ramet.shell.interp.state.shell_state import ShellState
+from ramet.shell.interp.state.variable_bytes import ENTRY, SHORT, charge_of
 from ramet.shell.plain_mode import FAST
 from ramet.shell.syntax.nodes import ArithSub, ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
@@ -192,15 +193,20 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     def run(sh: ShellState) -> None:
         found = inner(sh)
         if direct and name not in sh.variables.attrs and not sh.allexport and (seamless or found.isascii()):
-            old = sh.vars.get(name)
-            if type(old) is str or old is None:
-                sh.vars[name] = found
+            values = sh.vars
+            old = values.get(name)
+            if len(found) < SHORT and (type(old) is str or old is None):
+                if old is None:
+                    sh.variables.charge(SHORT)
+                values[name] = found
                 return
         if direct_append:
             old = sh.vars.get(name)
-            short = type(old) is str and len(old) + len(found) < SMALL
-            del old  # the variable holds the only reference when its text grows
-            if short and found.isascii() and name not in sh.variables.attrs and not sh.allexport:
+            size = len(old) + len(found) if type(old) is str else SMALL
+            old = None  # the variable holds the only reference when its text grows
+            if size < SMALL and found.isascii() and name not in sh.variables.attrs and not sh.allexport:
+                if size >= SHORT:
+                    sh.variables.charge(len(found))
                 _append(sh.vars, name, found)
                 return
         put(sh, name, found, append)
@@ -236,6 +242,8 @@ def _computed(node: Assignment, value: Callable[[ShellState], int]) -> Callable[
             return later(sh, error.resume)
         old = sh.vars.get(name) if direct else name
         if direct and name not in sh.variables.attrs and not sh.allexport and (type(old) is str or old is None):
+            if old is None:
+                sh.variables.charge(SHORT)
             sh.vars[name] = found
         else:
             put(sh, name, found, append)
@@ -379,6 +387,7 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
         if name in store.attrs or type(old) is Assoc or type(old) is NameRef or type(old) is Dynamic:
             await assign_all(sh, name, Values(found), append)
             return
+        store.charge(charge_of(found))
         if not append:
             store.values[name] = Indexed(found, store.token)
             return
@@ -496,6 +505,7 @@ def assign_items(sh: ShellState, name: str, items: Sequence[Item], append: bool)
         array = Indexed((), store.token)
     plain = name not in store.attrs
     if plain and isinstance(items, Values):
+        store.charge(charge_of(items.texts))
         array.extend(items.texts)
         store.values[name] = array
     else:
@@ -503,6 +513,7 @@ def assign_items(sh: ShellState, name: str, items: Sequence[Item], append: bool)
         store.values[name] = array
         for item in interruptible(items):
             if item.spread:
+                store.charge(charge_of(item.spread))
                 for word in item.spread:
                     array.set(index, word if plain else store.transform(name, word))
                     index += 1
@@ -522,12 +533,14 @@ def assign_items(sh: ShellState, name: str, items: Sequence[Item], append: bool)
             value = item.value
             if item.append:
                 value = store._appended(name, array.get(index) or "", value)
+            store.charge(ENTRY + len(value))
             array.set(index, value if plain else store.transform(name, value))
             index += 1
 
 
 def _assign_pairs(sh: ShellState, name: str, old: Assoc, items: Sequence[Item], append: bool) -> None:
     store = sh.variables
+    store.charge(sum(ENTRY + len(item.key or "") + len(item.value) for item in items))
     array = old.copy(store.token) if append else Assoc({}, store.token, old.buckets)
     array.blank = False
     loose = items and items[0].key is None and not items[0].written.startswith("[")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
+from ramet.core.errors import LimitExceeded
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.shell.expand.arith.numerals import is_number
 from ramet.shell.expand.arith.parser import ArithFailure
@@ -16,6 +17,7 @@ from ramet.shell.interp.state.frames import Frame, FunctionDef
 from ramet.shell.interp.state.function_table import traced
 from ramet.shell.interp.state.scopes import Scope
 from ramet.shell.interp.state.shell_state import ShellState
+from ramet.shell.interp.state.variable_bytes import SHORT, charge_of
 
 HOP: Final = 40
 """Levels on one C stack; the next one gets a task, and with it a new stack."""
@@ -97,9 +99,24 @@ def call_function(sh: ShellState, function: FunctionDef, argv: list[str], scoped
         return _deep(sh, function, argv, scoped)
     if "FUNCNEST" in sh.vars:
         _bounded(sh, argv)
-    if not stack & 7 and sh.budget.check():
-        return _pause(sh, function, argv, scoped)
+    if not stack & 7:
+        try:
+            _charge_calls(sh)
+        except LimitExceeded:
+            sh.depth -= 2 if sh.loops else 1
+            sh.stack -= 1
+            raise
+        if sh.budget.check():
+            return _pause(sh, function, argv, scoped)
     return _call(sh, function, argv, scoped)
+
+
+def _charge_calls(sh: ShellState) -> None:
+    """Count the arguments and the hidden variables of the last eight calls."""
+    size = sum(charge_of(frame.params) for frame in sh.frames[-8:])
+    for scope in sh.variables.scopes[-8:]:
+        size += SHORT * len(scope) + sum(len(value) for value, _ in scope.values() if type(value) is str)
+    sh.variables.charge(size)
 
 
 async def _pause(sh: ShellState, function: FunctionDef, argv: list[str], scoped: bool) -> int:

@@ -20,6 +20,7 @@ from ramet.shell.interp.run.current_line import current_line
 from ramet.shell.interp.run.maybe_async import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.state.messages import message_of
 from ramet.shell.interp.state.shell_state import ShellState
+from ramet.shell.interp.state.variable_bytes import SHORT
 from ramet.shell.plain_mode import FAST
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
 
@@ -100,8 +101,11 @@ def compile_for(node: For, body: Run) -> Run:
         status = 0
         budget = sh.budget
         clock, counted = budget.clock, budget.limits.loop_steps is not None
-        sh.loops += 1
         store = sh.variables
+        longest = max(map(len, items), default=0)
+        if longest >= SHORT or name not in store.values:
+            store.charge(max(longest, SHORT))
+        sh.loops += 1
         try:
             for item in items:
                 if sh.instrumented:

@@ -59,6 +59,7 @@ def copy(sh: ShellState, twin: ShellState) -> None:
         elif name in own:
             del own[name]
     twin.variables.values.update(shared)
+    twin.variables.bytes_held.invalidate()
     twin.aliases.update(sh.aliases)
     twin.params = sh.params
 
@@ -187,6 +188,7 @@ def load(sh: ShellState, data: dict[str, Any], *, partial: bool = False) -> list
 
 def _load_variables(sh: ShellState, data: dict[str, Any], partial: bool) -> None:
     values, attrs = sh.variables.values, sh.variables.attrs
+    sh.variables.bytes_held.invalidate()
     variables, own = _mapping(data, "variables"), own_variables(sh)
     for name, pair in variables.items():
         if name in _HOST:

@@ -44,6 +44,7 @@ from ramet.shell.interp.state.scopes import (
     hidden_key,
     split_subscript,
 )
+from ramet.shell.interp.state.variable_bytes import ENTRY, REFERENCE, SHORT, VariableBytes, charge_of
 from ramet.text.casing import lower, upper
 
 A = TypeVar("A", Indexed, Assoc)
@@ -53,8 +54,11 @@ _MAX_HOPS: Final = 8
 
 class Variables:
     __slots__ = (
+        "__weakref__",
         "arith",
         "attrs",
+        "bytes_held",
+        "charged",
         "exporting",
         "host",
         "key_of",
@@ -78,6 +82,8 @@ class Variables:
         self.places: dict[int, tuple[int, int]] = {}
         """Where `getopts` is, the argument and the place in it, for each OPTIND: by the scope that owns it."""
         self.token: object = object()
+        self.bytes_held, self.charged = VariableBytes(), False
+        """The memory of this session's variables, and whether this shell is counted in it by itself."""
         self.exporting = False
         """Whether what is set is exported as well (`set -a`)."""
         self.limit, self.longest = DEFAULT_LIMITS.string_bytes, DEFAULT_LIMITS.expression_chars
@@ -101,6 +107,7 @@ class Variables:
         twin.places = dict(self.places)
         twin.token = object()
         twin.limit, twin.longest = self.limit, self.longest
+        twin.bytes_held, twin.charged = self.bytes_held, False
         twin.exporting = self.exporting
         if not borrow:
             for value in itertools.chain(self.values.values(), self._hidden()):
@@ -265,6 +272,16 @@ class Variables:
 
     # ------------------------------------------------------------------------------------------------ writing
 
+    def charge(self, size: int) -> None:
+        """Count bytes that are about to be stored; raise where the session's variables exceed `variable_bytes`."""
+        held = self.bytes_held
+        if not self.charged:
+            self.charged = True
+            held.enter(self)
+        held.estimate += size
+        if held.estimate > held.mark:
+            held.recount(size)
+
     def transform(self, name: str, value: str) -> str:
         """What the attributes of a variable make of a value."""
         flags = self.attrs.get(name, 0)
@@ -324,12 +341,15 @@ class Variables:
                     old, value = at_seam(old, value)
                 if len(old) + len(value) > max(self.limit, SMALL):
                     raise LimitExceeded("string_bytes", self.limit)
+                self.charge(len(value))
                 # Python makes a text longer in place as long as nothing else holds it.
                 self.values[name] = None
                 old += value
                 self.values[name] = old
                 return
             value = self._appended(name, self.get(name) or "", value)
+        if type(old) is not str or len(value) >= SHORT:
+            self.charge(max(value.__sizeof__(), SHORT))
         if type(old) is str or old is None:
             self.values[name] = value
         elif type(old) is Indexed:
@@ -384,6 +404,7 @@ class Variables:
     def own(self, name: str, array: A) -> A:
         """The array as one that we may write to."""
         if array.owner is not self.token:
+            self.charge(REFERENCE * len(array))
             array = array.copy(self.token)
             self.values[name] = array
         return array
@@ -394,6 +415,7 @@ class Variables:
         if type(value) is Indexed:
             return value if value.owner is self.token else self.own(name, value)
         old = self.get(name)
+        self.charge(SHORT)
         array = Indexed(() if old is None else (old,), self.token)
         self.values[name] = array
         return array
@@ -428,6 +450,7 @@ class Variables:
             text = str(key)
             if append:
                 value = self._appended(name, assoc.items.get(text, ""), value)
+            self.charge(ENTRY + len(text) + len(value))
             assoc.set(text, self.transform(name, value))
             return
         if type(key) is str:
@@ -441,6 +464,10 @@ class Variables:
         array = self.indexed(name)
         if append:
             value = self._appended(name, array.get(index) or "", value)
+        held, size = self.bytes_held, ENTRY + len(value)
+        held.estimate += size
+        if held.estimate > held.mark:  # `indexed` has charged this shell
+            held.recount(size)
         array.set(index, self.transform(name, value))
 
     def set_list(self, name: str, items: Iterable[str]) -> None:
@@ -449,7 +476,9 @@ class Variables:
         self.assignable(name)
         if self.attrs.get(name, 0) & TRANSFORM:
             items = [self.transform(name, item) for item in items]
-        self.values[name] = Indexed(items, self.token)
+        texts = items if type(items) is list else list(items)
+        self.charge(charge_of(texts))
+        self.values[name] = Indexed(texts, self.token)
 
     def renew(self, name: str, items: Iterable[str]) -> None:
         """Replace a global array, below all scopes that hide it (`BASH_REMATCH`)."""
@@ -686,6 +715,7 @@ class Variables:
             return self.own(name, value)
         if type(value) is Indexed:
             raise LineError(f"{name}: cannot convert indexed to associative array")
+        self.charge(SHORT)
         array = Assoc({} if not isinstance(value, str) else {"0": value}, self.token)
         self.values[name] = array
         return array
