@@ -42,6 +42,7 @@ export { Session, Workspace } from "./workspace.js";
  * @typedef {import("./types.js").Revision} Revision
  * @typedef {import("./types.js").SandboxOptions} SandboxOptions
  * @typedef {import("./types.js").ServerEvent} ServerEvent
+ * @typedef {import("./types.js").ServerStatus} ServerStatus
  * @typedef {import("./types.js").SessionInfo} SessionInfo
  * @typedef {import("./types.js").Shredded} Shredded
  * @typedef {import("./types.js").Tag} Tag

@@ -9,7 +9,8 @@ import { maybeRevision, query, segment, workspaceInfo } from "./wire.js";
 
 /**
  * @import {
- *   Abortable, Changing, ConnectOptions, Pushed, Revision, SandboxOptions, ServerEvent, TerminateOptions, WorkspaceInfo
+ *   Abortable, Changing, ConnectOptions, Pushed, Revision, SandboxOptions, ServerEvent, ServerStatus, TerminateOptions,
+ *   WorkspaceInfo
  * } from "./types.js"
  */
 /** @import { Plain } from "./wire.js" */
@@ -99,6 +100,16 @@ export class AgentRun {
   async health(options = {}) {
     const { status, version } = await this.#http.get("/v1/health", options);
     return { status, version };
+  }
+
+  /**
+   * Connections, limits, and commands that held the event loop of the server. Needs the server's own token.
+   * @param {Abortable} [options]
+   * @returns {Promise<ServerStatus>}
+   */
+  async status(options = {}) {
+    const { started_at, recent_holds, ...rest } = await this.#http.get("/v1/status", options);
+    return /** @type {ServerStatus} */ ({ ...rest, startedAt: new Date(started_at * 1000), recentHolds: recent_holds });
   }
 
   /**

@@ -189,6 +189,26 @@ export interface Collected {
   temporary: number;
 }
 
+/** How a server is doing. */
+export interface ServerStatus {
+  status: "ok" | "stopping";
+  version: string;
+  startedAt: Date;
+  /** Connections now, the addresses they come from, and those that a limit closed, by the status they got. */
+  connections: { open: number; peers: number; refused: Record<string, number> };
+  /** Workspaces and sandboxes that are open. */
+  workspaces: number;
+  /** Requests that use one of them. */
+  running: number;
+  /** Long operations, such as gc, that run. */
+  working: number;
+  /** How often each command held the event loop for more than a second. */
+  holds: Record<string, number>;
+  recentHolds: { command: string; seconds: number; where: string }[];
+  /** The limits of the server by the names of its settings, such as `peer_connections`. */
+  limits: Record<string, number>;
+}
+
 export interface Costs {
   workspaces: { workspace: string; unique: number; shared: number; revisions: number }[];
   shared: number;

@@ -36,6 +36,13 @@ before(async () => {
 });
 
 describe("looking inside", () => {
+  it("tells how the server is doing", async () => {
+    const { status, startedAt, connections, limits, holds, recentHolds } = await run.status();
+    assert.deepEqual([status, connections.open > 0, limits["headers"]], ["ok", true, 100]);
+    assert.ok(startedAt.getTime() <= Date.now() + 1000 && startedAt.getTime() > Date.now() - 3_600_000);
+    assert.ok(Object.values(holds).every((count) => count > 0) && recentHolds.every((hold) => hold.seconds >= 1));
+  });
+
   it("tells what ran, what ended and what is mounted", async () => {
     const ws = await filled();
     const [first, second] = await ws.history();

@@ -34,7 +34,7 @@ for (const page of PAGES) {
 /** Which call asks for which operation of the server. */
 const OPERATIONS = {
   AgentRun: {
-    history_health: "health", history_workspaces: "workspaces", history_create: "createWorkspace",
+    history_health: "health", care_status: "status", history_workspaces: "workspaces", history_create: "createWorkspace",
     sandboxes_sandboxes: "sandboxes", sandboxes_create: "create", sandboxes_sandbox: "sandbox", history_events: "events",
   },
   Sandbox: { sandboxes_terminate: "terminate" },

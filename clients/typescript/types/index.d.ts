@@ -40,6 +40,7 @@ export type Retention = import("./types.js").Retention;
 export type Revision = import("./types.js").Revision;
 export type SandboxOptions = import("./types.js").SandboxOptions;
 export type ServerEvent = import("./types.js").ServerEvent;
+export type ServerStatus = import("./types.js").ServerStatus;
 export type SessionInfo = import("./types.js").SessionInfo;
 export type Shredded = import("./types.js").Shredded;
 export type Tag = import("./types.js").Tag;
@@ -84,6 +85,7 @@ export type WriteOptions = import("./types.js").WriteOptions;
  * @typedef {import("./types.js").Revision} Revision
  * @typedef {import("./types.js").SandboxOptions} SandboxOptions
  * @typedef {import("./types.js").ServerEvent} ServerEvent
+ * @typedef {import("./types.js").ServerStatus} ServerStatus
  * @typedef {import("./types.js").SessionInfo} SessionInfo
  * @typedef {import("./types.js").Shredded} Shredded
  * @typedef {import("./types.js").Tag} Tag

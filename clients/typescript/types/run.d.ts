@@ -3,7 +3,7 @@
 import { StoreCare } from "./care.js";
 import { Http } from "./http.js";
 import { Place, Workspace } from "./workspace.js";
-import type { Abortable, Changing, ConnectOptions, Pushed, Revision, SandboxOptions, ServerEvent, TerminateOptions, WorkspaceInfo } from "./types.js";
+import type { Abortable, Changing, ConnectOptions, Pushed, Revision, SandboxOptions, ServerEvent, ServerStatus, TerminateOptions, WorkspaceInfo } from "./types.js";
 import type { Plain } from "./wire.js";
 /**
  * A sandbox: a tree at `/workspace` that begins with the head of its workspace, and whose end makes one revision.
@@ -59,6 +59,12 @@ export declare class AgentRun {
         status: "ok" | "stopping";
         version: string;
     }>;
+    /**
+     * Connections, limits, and commands that held the event loop of the server. Needs the server's own token.
+     * @param {Abortable} [options]
+     * @returns {Promise<ServerStatus>}
+     */
+    status(options?: Abortable): Promise<ServerStatus>;
     /**
      * A new workspace. With `reuse` one that is there is fine. One of kind `memory` is gone when the server ends.
      * @param {string} name

@@ -94,6 +94,7 @@ LOCAL: Final = {
 
 ELSEWHERE: Final = {
     "GET /v1/health": "whether the server is up",
+    "GET /v1/status": "connections, limits and holds of the server; `doctor` has those of its own process",
     "GET /v1/events": "events of the server itself; the feed of the store is `/v1/feed`",
     "GET /v1/sandboxes": "`AgentRun`",
     "POST /v1/sandboxes": "`AgentRun.sandbox`",

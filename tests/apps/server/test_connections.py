@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import re
 import socket
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
-from tests.apps.server.harness import TOKEN, run
+from tests.apps.server.harness import TOKEN, run, serving
 
 import ramet
 from ramet import Store
@@ -21,8 +23,10 @@ from ramet.apps.server.app import create_app
 from ramet.apps.server.auth import CLIENTS, Authentication, _host_name
 from ramet.apps.server.connections import configure
 from ramet.apps.server.settings import Bounds, ServerSettings
+from ramet.concurrency.watchdog import WATCHDOG, Hold
 
 LINE = b"GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+AUTHORIZED = b"Authorization: Bearer " + TOKEN.encode() + b"\r\n"
 
 
 @contextlib.asynccontextmanager
@@ -31,7 +35,7 @@ async def listening(**bounds: Any) -> AsyncIterator[int]:
     settings = ServerSettings(token=TOKEN, bounds=Bounds(**bounds))
     with socket.create_server(("127.0.0.1", 0)) as at:
         app = create_app(Store("memory:"), settings)
-        server = uvicorn.Server(configure(app, settings.bounds, lifespan="on"))
+        server = uvicorn.Server(configure(app, settings.bounds, app.connections, lifespan="on"))
         serving = asyncio.ensure_future(server.serve([at]))
         try:
             yield at.getsockname()[1]
@@ -64,6 +68,13 @@ def status(answer: bytes) -> int:
     return int(answer.split(b" ")[1]) if answer else 0
 
 
+async def status_of(port: int) -> dict[str, Any]:
+    """Ask the server how it is."""
+    said = await answer_to(port, b"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\n" + AUTHORIZED + b"\r\n")
+    found: dict[str, Any] = json.loads(said.partition(b"\r\n\r\n")[2])
+    return found
+
+
 def test_a_head_has_its_bounds() -> None:
     async def test() -> None:
         async with listening() as port:
@@ -93,9 +104,10 @@ def test_a_head_that_never_ends_is_cut_off() -> None:
 def test_trailers_are_bounded_too() -> None:
     async def test() -> None:
         async with listening() as port:
-            head = b"POST /v1/workspaces HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
-            said = await answer_to(port, head, *[b"x: " + b"y" * 60_000 + b"\r\n"] * 50)
-            assert status(said) in (401, 431, 0)
+            head = b"POST /v1/workspaces HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n"
+            pieces = [b"x: " + b"y" * 60_000 + b"\r\n"] * 50
+            assert await answer_to(port, head + AUTHORIZED + b"\r\n0\r\n", *pieces, b"\r\n") == b"", "closed"
+            assert (await status_of(port))["connections"]["refused"] == {"431": 1}
 
     run(test)
 
@@ -115,8 +127,9 @@ def test_a_body_may_take_longer_than_a_head() -> None:
         async with listening(head_seconds=0.2) as port:
             reading, writing = await asyncio.open_connection("127.0.0.1", port)
             head = b"POST /v1/workspaces HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 13\r\n"
-            writing.write(head + b"Authorization: Bearer " + TOKEN.encode() + b'\r\n\r\n{"name"')
-            await asyncio.sleep(0.5)
+            writing.write(head + AUTHORIZED + b'\r\n{"name"')
+            await writing.drain()
+            assert status(await answer_to(port, b"")) == 408, "one that began later is late"
             writing.write(b': "a"}')
             assert status(await reading.read(1000)) == 201
             writing.close()
@@ -217,5 +230,34 @@ def test_an_idempotency_key_belongs_to_a_body() -> None:
                 assert changed.status_code == 409, "another body"
             stat = (await http.get("/workspaces/w/stat?path=/f")).json()
             assert stat["size"] == len(large)
+
+    run(test)
+
+
+def test_the_status_shows_connections_refusals_limits_and_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WATCHDOG, "counts", Counter({"tsort": 2}))
+    monkeypatch.setattr(WATCHDOG, "recent", deque([Hold("tsort", 1.5, "tsort.py:7 (run)")]))
+
+    async def test() -> None:
+        async with listening(headers=20) as port:
+            for _ in range(3):
+                await answer_to(port, LINE + b"x: y\r\n" * 30 + b"\r\n")
+            found = await status_of(port)
+            assert found["status"] == "ok" and found["started_at"] > 1e9
+            assert (found["connections"]["peers"], found["connections"]["refused"]) == (1, {"431": 3})
+            assert found["connections"]["open"] >= 1
+            assert found["limits"]["headers"] == 20 and found["limits"]["connections"] == 2048
+            assert found["holds"] == {"tsort": 2}
+            assert found["recent_holds"] == [{"command": "tsort", "seconds": 1.5, "where": "tsort.py:7 (run)"}]
+
+    run(test)
+
+
+def test_the_status_is_for_the_administrator() -> None:
+    async def test() -> None:
+        async with serving(Store("memory:"), principals={"token-of-the-reader": "reader"}) as (http, _):
+            headers = {"authorization": "Bearer token-of-the-reader"}
+            assert (await http.get("/v1/status", headers=headers)).status_code == 403
+            assert (await http.get("/v1/status")).json()["status"] == "ok"
 
     run(test)

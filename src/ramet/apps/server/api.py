@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 from urllib.parse import unquote
 
 from ramet.apps.server.access import Authorization
+from ramet.apps.server.connections import ConnectionTable
 from ramet.apps.server.events import Events
 from ramet.apps.server.idempotency import IdempotencyKeys
 from ramet.apps.server.open_workspaces import OpenWorkspace, OpenWorkspaces
@@ -38,8 +40,11 @@ log: Final = logging.getLogger("ramet.server")
 class Api:
     """An ASGI application for everything below `/v1`."""
 
-    def __init__(self, workspaces: OpenWorkspaces, settings: ServerSettings, events: Events) -> None:
-        self.workspaces, self.settings, self.events = workspaces, settings, events
+    def __init__(
+        self, workspaces: OpenWorkspaces, settings: ServerSettings, events: Events, connections: ConnectionTable
+    ) -> None:
+        self.workspaces, self.settings, self.events, self.connections = workspaces, settings, events, connections
+        self.started_at = time.time()
         self.keys = IdempotencyKeys(workspaces, settings.bounds)
         self.access = Authorization(workspaces, settings)
         self.working = 0

@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
 
 from ramet.apps.server.api import Api, log, problem_for
 from ramet.apps.server.auth import Authentication
-from ramet.apps.server.connections import configure
+from ramet.apps.server.connections import ConnectionTable, configure
 from ramet.apps.server.events import Events
 from ramet.apps.server.open_workspaces import OpenWorkspaces
 from ramet.apps.server.openapi import document
@@ -49,7 +49,8 @@ class App:
     def __init__(self, store: Store | None, settings: ServerSettings, mounts: Mapping[str, Any]) -> None:
         self.events = Events(settings.bounds.events)
         self.workspaces = OpenWorkspaces(store, settings, self.events)
-        self.api = Api(self.workspaces, settings, self.events)
+        self.connections = ConnectionTable()
+        self.api = Api(self.workspaces, settings, self.events, self.connections)
         self._description: bytes | None = None
         self._rest = Starlette(
             routes=[Route("/openapi.json", self._openapi), *(Mount(path, app=app) for path, app in mounts.items())],
@@ -162,7 +163,7 @@ def serve(
         mounts = {**(mounts or {}), UI: Pages(settings.token, settings.principals)}
     app = create_app(store, settings, mounts)
     config = configure(
-        app, settings.bounds, host=host, port=port, ssl_certfile=certificate, ssl_keyfile=key,
+        app, settings.bounds, app.connections, host=host, port=port, ssl_certfile=certificate, ssl_keyfile=key,
         timeout_graceful_shutdown=10, lifespan="on",
     )  # fmt: skip
     server = _Server(config)

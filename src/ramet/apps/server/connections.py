@@ -28,6 +28,8 @@ class ConnectionTable:
     def __init__(self) -> None:
         self.total = 0
         self.peers: Counter[str] = Counter()
+        self.refused: Counter[int] = Counter()
+        """Connections that a bound has closed, by the status they got."""
 
     def add(self, peer: str | None) -> None:
         self.total += 1
@@ -134,6 +136,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._refused:
             return
         self._refused = True
+        self.table.refused[status] += 1
         self._stop_timer()
         if self.cycle is None or self.cycle.response_complete:  # no answer to another request is being written
             head = f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}\r\ncontent-type: text/plain\r\n"
@@ -141,9 +144,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def configure(app: Any, bounds: Bounds, **options: Any) -> uvicorn.Config:
-    """Return the configuration of a server whose connections are bounded."""
-    protocol = type("Protocol", (BoundedProtocol,), {"bounds": bounds, "table": ConnectionTable()})
+def configure(app: Any, bounds: Bounds, table: ConnectionTable | None = None, **options: Any) -> uvicorn.Config:
+    """Return the configuration of a server whose connections are bounded, and counted in `table`."""
+    protocol = type("Protocol", (BoundedProtocol,), {"bounds": bounds, "table": table or ConnectionTable()})
     return uvicorn.Config(
         app, http=protocol, ws="none", log_level="warning", access_log=False, server_header=False, date_header=False,
         limit_concurrency=bounds.connections + 1, backlog=2048, **options,

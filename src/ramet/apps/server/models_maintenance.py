@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from ramet.apps.server.models import Answer, Body, Id, MountInfo, Path, RevisionInfo, Spec
+from ramet.apps.server.settings import Bounds
 from ramet.store.refs.retention import Retention
 from ramet.store.verbs.key_admin import RingReport
 from ramet.workspace.history import ExecutionRecord
@@ -24,6 +25,47 @@ class Progressed(Answer):
     stage: str
     done: int
     total: int | None = None
+
+
+# -------------------------------------------------------------------------------------------------------- status
+
+
+class ConnectionStatus(Answer):
+    open: int
+    """Connections now."""
+    peers: int
+    """Addresses that they come from."""
+    refused: dict[str, int]
+    """Connections that a limit has closed since the start, by the status they got: 408, 431 or 503."""
+
+
+class LoopHold(Answer):
+    """A command held the event loop for more than a second; other requests waited."""
+
+    command: str
+    """Name of the command; `shell` outside of one."""
+    seconds: float
+    where: str
+    """File, line and function that ran."""
+
+
+class ServerStatus(Answer):
+    status: Literal["ok", "stopping"]
+    version: str
+    started_at: float
+    """Seconds since 1970."""
+    connections: ConnectionStatus
+    workspaces: int
+    """Workspaces and sandboxes that are open."""
+    running: int
+    """Requests that use one of them."""
+    working: int
+    """Long operations, such as gc, that run."""
+    holds: dict[str, int]
+    """Holds of the event loop since the start, by command."""
+    recent_holds: list[LoopHold]
+    """The last hundred holds, newest last."""
+    limits: Bounds
 
 
 # ---------------------------------------------------------------------------------------------------- collecting

@@ -342,6 +342,9 @@ class OpenWorkspaces:
     def find(self, name: str) -> OpenWorkspace | None:
         return self._open.get(name)
 
+    def opened(self) -> list[OpenWorkspace]:
+        return list(self._open.values())
+
     def memory(self) -> list[OpenWorkspace]:
         return [hosted for hosted in self._open.values() if hosted.kind == "memory"]
 

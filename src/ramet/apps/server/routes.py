@@ -78,6 +78,8 @@ CARE, INSIDE = handle_care, handle_inside
 
 ROUTES: Final = (
     Route("GET", "/v1/health", HISTORY.health, "Show that the server is up.", models.Health, open=True),
+    Route("GET", "/v1/status", CARE.status, "Show connections, limits, and commands that held the event loop.",
+          care.ServerStatus, admin=True),
     Route("GET", "/v1/workspaces", HISTORY.workspaces, "List the workspaces.", models.WorkspaceNames),
     Route("POST", "/v1/workspaces", HISTORY.create, "Create a workspace.", models.WorkspaceInfo, 201,
           models.CreateWorkspace),

@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ramet import __version__
 from ramet.apps.server import models
 from ramet.apps.server import models_maintenance as care
 from ramet.apps.server.background import long_work
 from ramet.apps.server.problems import Refusal
 from ramet.apps.server.request import Call, Reply, answer, decode_json
+from ramet.concurrency.watchdog import WATCHDOG
 from ramet.core.errors import RametError
 from ramet.store.refs.retention import Pin, Retention
 from ramet.workspace.stored.git_push import Push, Pushed
@@ -22,6 +24,24 @@ if TYPE_CHECKING:
 
 THE_STORE = ""
 """Workspace name in events of the whole store; no workspace has it."""
+
+
+async def status(api: Api, call: Call) -> Reply:
+    table, workspaces = api.connections, api.workspaces
+    return answer(care.ServerStatus(
+        status="stopping" if workspaces.stopping.is_set() else "ok",
+        version=__version__,
+        started_at=api.started_at,
+        connections=care.ConnectionStatus(
+            table.total, len(table.peers), {str(status): count for status, count in sorted(table.refused.items())}
+        ),
+        workspaces=len(opened := workspaces.opened()),
+        running=sum(one.users for one in opened),
+        working=api.working,
+        holds=dict(WATCHDOG.counts),
+        recent_holds=[care.LoopHold(*hold) for hold in list(WATCHDOG.recent)],
+        limits=api.settings.bounds,
+    ))  # fmt: skip
 
 
 async def gc(api: Api, call: Call) -> Reply:
