@@ -167,7 +167,7 @@ def test_cancel_ends_the_whole_process_tree(runtime: Runtime) -> None:
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        made = proc("cat /proc/[0-9]*/comm")
+        made = proc("cat /proc/[0-9]*/cmdline")
         await runtime.run("/bin/sh", made)
         assert b"sleep" not in output(made)
 
@@ -178,12 +178,12 @@ def test_a_daemon_survives_its_program(runtime: Runtime) -> None:
     opened(runtime)
 
     async def steps() -> bytes:
-        assert await runtime.run("/bin/sh", proc("setsid sleep 1000 & echo started")) == 0
-        made = proc("cat /proc/[0-9]*/comm")
+        assert await runtime.run("/bin/sh", proc("setsid sleep 4321 & echo started")) == 0
+        made = proc("cat /proc/[0-9]*/cmdline")
         await runtime.run("/bin/sh", made)
         return output(made)
 
-    assert b"sleep" in asyncio.run(steps())
+    assert b"4321" in asyncio.run(steps())
 
 
 def test_a_box_that_died_is_built_again_on_the_same_tree(runtime: Runtime) -> None:

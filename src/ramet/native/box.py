@@ -11,8 +11,10 @@ import json
 import os
 import select
 import socket
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from ramet.core.errors import RametError
@@ -27,9 +29,14 @@ BUILD_SECONDS: Final = 20.0
 """How long building a box may take on a busy machine."""
 MESSAGE_BYTES: Final = 32 * 1024
 """Requests above this size travel in a memfd: a socket message has a bound."""
-_REAPING: Final = "env --ignore-signal=CHLD"
-_FIRST_PROCESS: Final = f'{_REAPING} true 2> /dev/null && set -- {_REAPING}; echo; exec "$@" cat > /dev/null'
+_REAPING: Final = ("env", "--ignore-signal=CHLD")
+_FIRST_PROCESS: Final = 'echo; exec "$@" cat > /dev/null'
 """`cat` ends when Ramet does. With SIGCHLD ignored the kernel reaps orphans; old coreutils leave zombies."""
+
+
+@cache
+def _can_reap() -> bool:
+    return subprocess.run([*_REAPING, "true"], stderr=subprocess.DEVNULL, check=False, env={}).returncode == 0
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ class Box:
                 "pip install 'ramet[native]'",
             )  # fmt: skip
         if self._layout.owner.foreign:
-            program = reachable_copy(program, self._layout.root)
+            program = reachable_copy(program, self._layout.common)
         self._cgroup = create_cgroup(self._options.limits)
         if os.geteuid() == 0 and "pids" not in self._cgroup.controllers:
             raise RametError(
@@ -114,7 +121,8 @@ class Box:
             os.write(filter_fd, self._seccomp)
             os.lseek(filter_fd, 0, os.SEEK_SET)
             numbers = {0: life_read, 1: ready_write, 2: error_write, 3: info_write, 4: filter_fd}
-            argv = [program, *self._arguments(), "--", "/bin/sh", "-c", _FIRST_PROCESS]
+            argv = [program, *self._arguments(), "--", "/bin/sh", "-c", _FIRST_PROCESS, "sh"]
+            argv += _REAPING if _can_reap() else ()
             _send(self._socket, {"build": argv, "fds": list(numbers)}, list(numbers.values()))
         finally:
             for fd in (life_read, ready_write, error_write, info_write, filter_fd):
@@ -141,8 +149,10 @@ class Box:
         if self._seccomp:
             found += ["--add-seccomp-fd", "4"]
         for prefix, place in sorted(self._trees.items()):
-            system = ["--overlay-src", layout.system] if prefix == "/" else []
-            found += [*system, "--overlay-src", place.lower, "--overlay", place.upper, place.work, prefix]
+            system = ["--overlay-src", layout.system, "--overlay-src", layout.points] if prefix == "/" else []
+            for layer in place.lowers:
+                system += ["--overlay-src", layer]
+            found += [*system, "--overlay", place.upper, place.work, prefix]
         found += ["--ro-bind", "/usr", "/usr"]
         for name in SYSTEM_LINKS:
             if os.path.isdir(f"/{name}") and not os.path.islink(f"/{name}"):

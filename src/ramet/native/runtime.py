@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.proc import Proc
 from ramet.native.box import Bind, Box
-from ramet.native.layout import SYSTEM_NAMES, Layout, TreePlace
+from ramet.native.layout import SYSTEM_NAMES, Layout, TreePlace, make_directory, own_everything
+from ramet.native.lowers import Checkout, Lowers, StoredTrees
 from ramet.native.options import Native
 from ramet.native.program import Daemons, run_program
-from ramet.native.tree import TreeResource, materialize, own_everything
+from ramet.native.tree import TreeResource, materialize
 from ramet.native.upper import Upper
 
 SYSTEM_PATHS: Final = ("/usr/", "/bin", "/sbin")
@@ -26,6 +28,7 @@ class Runtime:
     def __init__(self, options: Native) -> None:
         self.options = options
         self.layout = Layout(options.directory)
+        self._lowers = Lowers(self.layout.base, self.layout.owner)
         self.used = 0
         """Programs that were started."""
         self._places: dict[str, TreePlace] = {}
@@ -46,8 +49,21 @@ class Runtime:
         place = self.layout.add_tree()
         fill(place.lower)
         own_everything(place.lower, self.layout.owner)
+        return self._add(prefix, place)
+
+    def add_checkout(self, prefix: str, checkout: Checkout) -> TreePlace:
+        """Add an overlay on a stored tree, whose lower layers are shared where that is allowed."""
+        place = replace(self.layout.add_tree(), key=checkout.key)
+        if checkout.kept:
+            place = replace(place, shared=self._lowers.take(place.folder, checkout))
+        else:
+            checkout.fill(place.lower)
+            own_everything(place.lower, self.layout.owner)
+        return self._add(prefix, place)
+
+    def _add(self, prefix: str, place: TreePlace) -> TreePlace:
         if prefix == "/":
-            taken = sorted(SYSTEM_NAMES.intersection(os.listdir(place.lower)))
+            taken = sorted(name for name in SYSTEM_NAMES if place.has(name))
             if taken:
                 raise RametError(
                     "native_unavailable", f"cannot run native programs: the workspace has its own /{taken[0]}",
@@ -79,10 +95,13 @@ class Runtime:
         return self._trees
 
     def _make_mount_points(self) -> None:
-        """Create the directories of nested mounts in the system layer, where they are no change of the workspace."""
+        """Create the directories of nested mounts in a layer where they are no change of the workspace."""
         for prefix in (*self._places, *(bind.prefix for bind in self._binds)):
-            if prefix != "/":
-                os.makedirs(f"{self.layout.system}{prefix}", exist_ok=True)
+            folder = self.layout.points
+            for name in prefix[1:].split("/") if prefix != "/" else ():
+                folder = f"{folder}/{name}"
+                if not os.path.isdir(folder):
+                    make_directory(folder)
 
     # ------------------------------------------------------------------------------------------------- programs
 
@@ -131,9 +150,14 @@ class Runtime:
             self._box = None
         self._daemons.close()
 
-    def close(self) -> None:
-        """End all programs and delete the trees."""
+    def close(self, stored: StoredTrees | None = None) -> None:
+        """End all programs and delete the trees; what is stored may be a lower layer of the next box."""
         self.end()
+        if stored is not None:
+            for prefix, place in self._places.items():
+                key = stored.keys.get(prefix)
+                if key is not None and place.key is not None and place.shared:
+                    self._lowers.add(key, place.key, place.upper, stored.began)
         for tree in self._trees.values():
             tree.release()
         self.layout.remove()

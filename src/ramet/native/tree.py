@@ -143,13 +143,3 @@ def _finish(place: str, stat: Stat) -> None:
         os.chmod(place, stat.mode & 0o1777)
     if stat.mtime_ns is not None:
         os.utime(place, ns=(stat.atime_ns or stat.mtime_ns, stat.mtime_ns))
-
-
-def own_everything(folder: str, owner: Owner) -> None:
-    """Make the user of the box the owner of a directory and all below it."""
-    if not owner.foreign:
-        return
-    os.chown(folder, owner.uid, owner.gid, follow_symlinks=False)
-    for here, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            os.chown(f"{here}/{name}", owner.uid, owner.gid, follow_symlinks=False)

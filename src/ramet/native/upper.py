@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat as modes
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-OPAQUE: Final = ("user.overlay.opaque", "trusted.overlay.opaque")
+from ramet.backends.local.overlay_marks import OPAQUE, is_opaque, is_removed
 
 
 class Stamp(NamedTuple):
@@ -23,22 +23,6 @@ class Stamp(NamedTuple):
     mtime_ns: int
     ctime_ns: int
     inode: int
-
-
-def is_removed(found: os.stat_result) -> bool:
-    """Whether an entry of an upper directory says that the lower one was removed."""
-    return modes.S_ISCHR(found.st_mode) and found.st_rdev == 0
-
-
-def is_opaque(folder: str) -> bool:
-    """Whether an upper directory replaces the lower one instead of merging with it."""
-    for name in OPAQUE:
-        try:
-            if os.getxattr(folder, name, follow_symlinks=False) == b"y":
-                return True
-        except OSError:
-            continue
-    return False
 
 
 def walk_upper(upper: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -86,6 +70,31 @@ def fold(lower: str, upper: str) -> None:
             os.chmod(target, stat.st_mode & 0o7777)
             os.utime(target, ns=(stat.st_atime_ns, stat.st_mtime_ns))
             os.rmdir(source)
+
+
+def assemble(layers: Sequence[str], target: str) -> None:
+    """Write the tree of overlay layers, lowest first, to a new directory. Files are hard links: nothing is copied."""
+    _delete(target)
+    os.mkdir(target)
+    for layer in layers:
+        _put_on(layer, target)
+
+
+def _put_on(layer: str, target: str) -> None:
+    with os.scandir(layer) as entries:
+        found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    for name, stat in found:
+        source, place = f"{layer}/{name}", f"{target}/{name}"
+        is_directory = modes.S_ISDIR(stat.st_mode)
+        if not is_directory or is_opaque(source) or os.path.islink(place) or not os.path.isdir(place):
+            _delete(place)
+        if is_directory:
+            os.makedirs(place, exist_ok=True)
+            _put_on(source, place)
+            os.chmod(place, stat.st_mode & 0o7777)
+            os.utime(place, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        elif not is_removed(stat):
+            os.link(source, place, follow_symlinks=False)
 
 
 def _delete(path: str) -> None:

@@ -12,6 +12,7 @@ from ramet.core.errors import RametError, wrong_type
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Resource
 from ramet.layers.retry import Patience
+from ramet.native.lowers import Checkout
 from ramet.native.tree import TreeResource
 
 
@@ -38,6 +39,8 @@ class Mount:
     cached: bool = True
     patience: Patience | None = None
     scratch: bool = False
+    checkout: Checkout | None = None
+    """How to write the content that this mount began with to a directory, for native programs."""
 
     @property
     def memory(self) -> RAMResource | None:
@@ -67,7 +70,7 @@ def as_mount(prefix: str, form: MountForm) -> Mount:
     """Normalize one entry of the constructor's mapping."""
     path = parse_prefix(prefix)
     if isinstance(form, Mount):
-        return Mount(path, form.resource, form.mode, form.cached, form.patience, form.scratch)
+        return Mount(path, form.resource, form.mode, form.cached, form.patience, form.scratch, form.checkout)
     if isinstance(form, tuple):
         if len(form) != 2:
             raise _invalid(prefix, "a tuple must be (resource, mode)")

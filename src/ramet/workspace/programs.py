@@ -15,6 +15,7 @@ from ramet.concurrency.sizes import BATCH
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.proc import Exec, Proc
+from ramet.native.lowers import StoredTrees
 from ramet.native.options import Native
 from ramet.native.program import cannot_execute
 from ramet.native.runtime import Runtime
@@ -54,7 +55,9 @@ class NativePrograms:
         runtime, found = self._runtime, dict(mounts)
         try:
             for prefix, mount in sorted(mounts.items()):
-                if mount.memory is not None:
+                if mount.memory is not None and mount.checkout is not None:
+                    runtime.add_checkout(str(prefix), mount.checkout)
+                elif mount.memory is not None:
                     runtime.add_memory(str(prefix), mount.memory)
                 elif mount.directory is not None:
                     writable = mount.mode is MountMode.WRITE
@@ -66,7 +69,7 @@ class NativePrograms:
             runtime.close()
             raise
         for text, tree in self.trees.items():
-            found[parse(text)] = replace(mounts[parse(text)], resource=tree)
+            found[parse(text)] = replace(mounts[parse(text)], resource=tree, checkout=None)
         return found
 
     # ------------------------------------------------------------------------------------- for the shell
@@ -120,5 +123,6 @@ class NativePrograms:
         """End all programs; the trees stay on the disk for recovery."""
         self._runtime.end()
 
-    def close(self) -> None:
-        self._runtime.close()
+    def close(self, stored: StoredTrees | None = None) -> None:
+        """End all programs and delete the trees; what is stored may be a lower layer of the next box."""
+        self._runtime.close(stored)

@@ -461,7 +461,11 @@ class Workspace:
         await self._vfs.close()
         await self.cached_files.close()
         if self.programs is not None:
-            await asyncio.to_thread(self.programs.end if self.keeps_trees else self.programs.close)
+            await asyncio.to_thread(self._close_programs)
+
+    def _close_programs(self) -> None:
+        if self.programs is not None:
+            self.programs.close()
 
 
 # --------------------------------------------------------------------------------------------------- helpers

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import pytest
 
 from ramet.native.ingredients import ingredients
+from ramet.native.layout import remove_layout
 from ramet.native.options import Native, NativeLimits
 from ramet.workspace.result import IOResult
 from ramet.workspace.workspace import Workspace
@@ -47,6 +50,16 @@ def run(native: Native) -> Iterator[Run]:
             yield lambda text: runner.run(execute(text))
         finally:
             runner.run(ws.close())
+
+
+@contextmanager
+def box_directory() -> Iterator[str]:
+    """A directory for boxes of one test: root's boxes cannot reach pytest's."""
+    made = tempfile.mkdtemp(dir="/var/tmp", prefix="ramet-test-")
+    try:
+        yield made
+    finally:
+        remove_layout(made)
 
 
 def need(*programs: str) -> None:

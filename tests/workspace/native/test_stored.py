@@ -7,11 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from tests.workspace.native.conftest import SECONDS
+import pytest
+from tests.workspace.native.conftest import SECONDS, box_directory
 
+from ramet.core.paths import ROOT
 from ramet.native.options import Native
+from ramet.store.commit.commit_filter import CommitFilter
+from ramet.store.commit.directory import commit_directory
+from ramet.store.commit.stat_cache import StatCache
 from ramet.workspace.stored.store import Store
 
 WRITE = 'perl -e \'open F, ">/theirs"; print F "native\\n"; unlink "/gone"\''
@@ -90,3 +96,63 @@ def test_a_killed_process_loses_nothing(native: Native, tmp_path: Path) -> None:
         child.send_signal(signal.SIGKILL)
     found = asyncio.run(look(Store(tmp_path / "store")))
     assert found.split() == b"native in process /: home old ours theirs tmp /old: new".split()
+
+
+def test_reopening_writes_no_tree_again(native: Native, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tree that the last commit left is a layer of the next box, which sees and changes it."""
+
+    async def steps() -> None:
+        store = Store(tmp_path / "store")
+        store.create("app")
+        async with store.open("app") as ws:
+            await ws.execute("mkdir -p d/e; echo 1 > d/e/f; echo 2 > d/g; echo 3 > gone")
+        async with store.open("app", native=own) as ws:
+            await ws.execute('python3 -c \'open("d/e/f", "a").write("more\\n")\'; rm gone', timeout=SECONDS)
+        monkeypatch.setattr("ramet.store.checkout.directory.checkout", must_not_write)
+        async with store.open("app", native=own) as ws:
+            shown = await ws.execute("cat d/e/f d/g; test ! -e gone", native=True, timeout=SECONDS)
+            assert (shown.stdout, shown.exit_code) == (b"1\nmore\n2\n", 0)
+            await ws.execute("rm -r d/e; echo new > d/n", native=True, timeout=SECONDS)
+        store["app"].fork(None, "twin")
+        async with store.open("twin", native=own) as ws:
+            assert (await ws.execute("find d | sort", timeout=SECONDS)).stdout == b"d\nd/g\nd/n\n"
+        monkeypatch.undo()
+        async with store.open("app") as ws:
+            assert (await ws.execute("find d | sort; ls")).stdout == b"d\nd/g\nd/n\nd\nhome\ntmp\n"
+
+    def must_not_write(*_: object) -> None:
+        raise AssertionError("the tree is there")
+
+    with box_directory() as directory:
+        own = replace(native, directory=directory)
+        asyncio.run(steps())
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo new > d/a", "rm d/a", "rm -r d; mkdir d; echo x > d/z", "mv d/a d/b", "ln -s a d/l; chmod 700 d",
+        "rm -r d; echo file > d", "ln d/a d/hard", "mkdir -p x/y/z; touch -d @5 x/y/z d/a", "mkfifo d/pipe; echo 1 > e",
+        "printf x > \"$(printf 'd/\\xff')\"", "cp -r d d2; rm -r d2/s; rmdir empty",
+        "echo k=v > .env; echo k > d/s/k",
+    ],
+)  # fmt: skip
+def test_a_commit_of_the_upper_layer_equals_a_scan_of_the_tree(native: Native, tmp_path: Path, script: str) -> None:
+    async def steps() -> None:
+        store = Store(tmp_path / "store")
+        store.create("app")
+        async with store.open("app") as ws:
+            await ws.execute("mkdir -p d/s empty; echo 1 > d/a; echo 2 > d/s/k; ln -s a d/old")
+        async with store.open("app", native=native) as ws:
+            await ws.execute(script, native=True, timeout=SECONDS)
+            quick = await ws.commit("quick")
+            tree = ws._mounts[ROOT].tree
+            assert tree is not None
+            writer = ws.repository.writer("app")
+            rules = CommitFilter.of_mount(ws.options.ignore_rules, None, "/")
+            whole = commit_directory(tree.root, writer, StatCache(), rules, hidden=tree.box_names())
+            writer.abandon()
+            assert [mount.tree for mount in quick.mounts if mount.prefix == "/"] == [whole.tree]
+            assert list(quick.withheld) == sorted(whole.withheld)
+
+    asyncio.run(steps())

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from ramet.backends.local.ram import RAMResource
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
+from ramet.native.tree import TreeResource
 from ramet.store.commit.commit_filter import CommitFilter
 from ramet.store.commit.kernel_state import Segments, write_chunk
 from ramet.store.commit.memory_tree import TreeCommit, commit_memory
 from ramet.store.commit.secret_scan import SecretScanner
 from ramet.store.commit.stat_cache import StatCache
 from ramet.store.commit.watch import Watcher
-from ramet.store.model.ids import ChunkId
+from ramet.store.model.ids import ChunkId, TreeId
 from ramet.store.model.revisions import MemoryImage, MountState, Revision
 from ramet.store.packs.writer import PackWriter
 from ramet.store.repository import Repository
@@ -27,6 +28,8 @@ from ramet.workspace.snapshot.resource_codec import save_resource
 from ramet.workspace.stored.version_pins import VersionPins
 
 if TYPE_CHECKING:
+    from ramet.store.commit.directory import DirectoryCommit
+    from ramet.store.commit.overlay import OverlayCache
     from ramet.workspace.stored.workspace import StoredWorkspace
 
 
@@ -80,6 +83,7 @@ class DirectoryCaches:
 
     stats: dict[str, StatCache] = field(default_factory=dict)
     watchers: dict[str, Watcher] = field(default_factory=dict)
+    overlays: dict[str, OverlayCache] = field(default_factory=dict)
 
     def watch(self, prefix: str, root: str) -> None:
         if prefix not in self.watchers:
@@ -139,13 +143,7 @@ class CommitWriter:
             self._leave_out(mount, made.withheld)
             return MountState(prefix, "ram", mount.mode.value, made.tree, scratch=mount.scratch)
         if (tree := mount.tree) is not None:
-            from ramet.store.commit.directory import commit_directory
-
-            stats = self._caches.stats.setdefault(prefix, StatCache())
-            done = commit_directory(
-                tree.root, writer, stats, rules, dirty=tree.changed_directories(), progress=self._progress,
-                hidden=tree.box_names(),
-            )  # fmt: skip
+            done = self._kernel_tree(prefix, tree, writer, rules)
             self._leave_out(mount, done.withheld)
             return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
         if mount.directory is not None:
@@ -156,6 +154,23 @@ class CommitWriter:
             self._leave_out(mount, done.withheld)
             return MountState(prefix, "disk", mount.mode.value, done.tree, scratch=mount.scratch)
         return remote_state(mount)
+
+    def _kernel_tree(self, prefix: str, tree: TreeResource, writer: PackWriter, rules: CommitFilter) -> DirectoryCommit:
+        from ramet.store.commit.directory import commit_directory
+        from ramet.store.commit.overlay import CannotCommitOverlay, Overlay, commit_overlay
+
+        if tree.place.key is not None and self._trust:
+            overlay = Overlay(TreeId(bytes.fromhex(tree.place.key)), tree.place.upper, tree.root)
+            try:
+                files = self._caches.overlays.setdefault(prefix, {})
+                return commit_overlay(overlay, writer, files, rules, progress=self._progress)
+            except CannotCommitOverlay:
+                pass  # hard links need all names
+        stats = self._caches.stats.setdefault(prefix, StatCache())
+        return commit_directory(
+            tree.root, writer, stats, rules, dirty=tree.changed_directories(), progress=self._progress,
+            hidden=tree.box_names(),
+        )  # fmt: skip
 
     def _leave_out(self, mount: Mount, paths: list[str]) -> None:
         self._withheld.extend(str(parse(path).onto(mount.prefix)) for path in paths)

@@ -21,8 +21,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
-from ramet.native.layout import TreePlace, remove_layout
-from ramet.native.upper import fold
+from ramet.native.layout import remove_layout
+from ramet.native.lowers import read_place
+from ramet.native.upper import assemble, fold
 from ramet.store.commit.ignore_rules import IgnoreRules
 from ramet.store.commit.kernel_state import append_records, no_writers, plain_record
 from ramet.store.model.ids import RevisionId, TreeId
@@ -240,8 +241,13 @@ class _CrashRecovery:
         """Fold the overlays of native programs that still exist; returns the directories."""
         found: dict[str, str] = {}
         for prefix, folder in self._binding.trees.items() if self._binding is not None else ():
-            place = TreePlace(folder)
-            if os.path.isdir(place.upper):
+            place = read_place(folder)
+            if not os.path.isdir(place.upper):
+                continue
+            if place.shared:
+                found[prefix] = f"{folder}/assembled"
+                assemble((*place.lowers, place.upper), found[prefix])
+            else:
                 fold(place.lower, place.upper)
                 found[prefix] = place.lower
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import time
 from collections.abc import Callable, Collection, Coroutine
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.progress import Progress, silent
+from ramet.native.lowers import StoredTrees
 from ramet.store.checkout.walk import NodeFinder, content
 from ramet.store.commit.kernel_state import (
     SEGMENT,
@@ -42,6 +44,7 @@ from ramet.workspace.snapshot.state import RestoreReport, apply_state_dict, to_s
 from ramet.workspace.snapshot.tar import TarIndex
 from ramet.workspace.stored.commit_policy import draft_interval
 from ramet.workspace.stored.commit_writer import CommitInput, CommitRequest, CommitWriter, DirectoryCaches
+from ramet.workspace.stored.kernel_trees import stored_trees, tree_checkout
 from ramet.workspace.stored.open_options import OpenOptions
 from ramet.workspace.stored.recovery import Binding, Recovery, unbind
 from ramet.workspace.stored.version_pins import pin_versions
@@ -54,6 +57,8 @@ COMMIT_RETRIES: Final = 3
 """Retries of a commit after a collection removed what it had written."""
 DRAFT: Final = "Draft"
 """Phase of a revision that an error interrupted."""
+CLOCK_SECONDS: Final = 0.02
+"""Longer than the kernel's clock for file times stands still."""
 COMPACT_EVERY: Final = 256
 """Log entries between two compactions."""
 
@@ -87,7 +92,10 @@ class StoredWorkspace(Workspace):
                 missing.append(state.prefix)
                 continue
             resource = given if given is not None else repository.lazy_tree(state.tree, name)  # type: ignore[arg-type]
-            mount = Mount(parse(state.prefix), resource, as_mode(state.mode), scratch=state.scratch)
+            checkout = tree_checkout(repository, state.tree) if given is None and options.native else None
+            mount = Mount(
+                parse(state.prefix), resource, as_mode(state.mode), scratch=state.scratch, checkout=checkout
+            )  # fmt: skip
             if mount.directory is not None and state.tree is not None:
                 repository.checkout(base, state.prefix, mount.directory)  # type: ignore[arg-type]
             forms[state.prefix] = mount
@@ -359,6 +367,16 @@ class StoredWorkspace(Workspace):
         except RametError as error:
             self._failure = error  # the revision is durable; the next call reports the failed collection
 
+    _stored: StoredTrees | None = None
+    """The trees of the last commit before closing."""
+
+    def _close_programs(self) -> None:
+        assert self.programs is not None
+        if self.keeps_trees:
+            self.programs.end()
+        else:
+            self.programs.close(self._stored)
+
     _phase = "Committed"
     claim = ""
     """Name of the sandbox that uses this workspace, for its revisions."""
@@ -495,7 +513,11 @@ class StoredWorkspace(Workspace):
         try:
             if self.lease is not None and self.options.commit.on_close:
                 self._phase = "Committed" if error is None else DRAFT
-                await self.commit("on close" if error is None else f"draft: interrupted by {error}")
+                if self.programs is not None:
+                    await asyncio.sleep(CLOCK_SECONDS)  # what changes from here on has a later time
+                began = time.time_ns()
+                made = await self.commit("on close" if error is None else f"draft: interrupted by {error}")
+                self._stored = stored_trees(made, began)
             if self._gc_task is not None:
                 await self._gc_task
             self._raise_failure()
