@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.github import GitHubResource as GitHubResource
     from ramet.backends.services.github_ci import GitHubCIConfig as GitHubCIConfig
     from ramet.backends.services.github_ci import GitHubCIResource as GitHubCIResource
+    from ramet.backends.services.linear import LinearConfig as LinearConfig
+    from ramet.backends.services.linear import LinearResource as LinearResource
     from ramet.backends.services.slack import SlackConfig as SlackConfig
     from ramet.backends.services.slack import SlackResource as SlackResource
     from ramet.core.errors import LimitExceeded as LimitExceeded
@@ -82,6 +84,8 @@ _PLACES = {
     "IOResult": "ramet.workspace.result",
     "LimitExceeded": "ramet.core.errors",
     "Limits": "ramet.core.limits",
+    "LinearConfig": "ramet.backends.services.linear",
+    "LinearResource": "ramet.backends.services.linear",
     "MailConfig": "ramet.backends.remote.mail",
     "MailResource": "ramet.backends.remote.mail",
     "MongoConfig": "ramet.backends.databases.mongo",
@@ -133,6 +137,8 @@ __all__ = [
     "IOResult",
     "LimitExceeded",
     "Limits",
+    "LinearConfig",
+    "LinearResource",
     "MailConfig",
     "MailResource",
     "MongoConfig",

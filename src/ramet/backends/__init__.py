@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.github import GitHubResource as GitHubResource
     from ramet.backends.services.github_ci import GitHubCIConfig as GitHubCIConfig
     from ramet.backends.services.github_ci import GitHubCIResource as GitHubCIResource
+    from ramet.backends.services.linear import LinearConfig as LinearConfig
+    from ramet.backends.services.linear import LinearResource as LinearResource
     from ramet.backends.services.slack import SlackConfig as SlackConfig
     from ramet.backends.services.slack import SlackResource as SlackResource
 
@@ -53,6 +55,8 @@ _PLACES = {
     "GitHubResource": "ramet.backends.services.github",
     "HTTPConfig": "ramet.backends.remote.http",
     "HTTPResource": "ramet.backends.remote.http",
+    "LinearConfig": "ramet.backends.services.linear",
+    "LinearResource": "ramet.backends.services.linear",
     "MailConfig": "ramet.backends.remote.mail",
     "MailResource": "ramet.backends.remote.mail",
     "MongoConfig": "ramet.backends.databases.mongo",
@@ -82,6 +86,8 @@ __all__ = [
     "GitHubResource",
     "HTTPConfig",
     "HTTPResource",
+    "LinearConfig",
+    "LinearResource",
     "MailConfig",
     "MailResource",
     "MongoConfig",

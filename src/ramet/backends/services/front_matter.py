@@ -121,6 +121,15 @@ def _text(text: str, number: int, path: Path) -> str:
     return text
 
 
+def edited(path: Path, old: bytes, new: bytes, editable: Collection[str], *, body: bool = True) -> dict[str, Value]:
+    """What differs between two rendered files."""
+    try:
+        text = new.decode()
+    except UnicodeDecodeError:
+        raise fail(errno.EINVAL, path, "Invalid argument: the text is not UTF-8") from None
+    return edits(path, old.decode(), text, editable, body=body)
+
+
 def edits(path: Path, old: str, new: str, editable: Collection[str], *, body: bool = True) -> dict[str, Value]:
     """What differs between two rendered texts, by key; the body is `BODY`."""
     before, text_before = parse(old, path)

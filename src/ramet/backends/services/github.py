@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
@@ -31,6 +32,7 @@ from ramet.backends.services.tree import (
     Rendered,
     Service,
     Subtree,
+    among,
     fixed,
     json_lines,
     key_first,
@@ -120,7 +122,7 @@ class GitHubResource(Service):
             Collection("/releases", self._releases, self._release, key_last(r"\d{1,18}")),
             Rendered("/releases/*/release.md", _release_text),
             Asked("/releases/*/release.json", _one(pretty_json)),
-            Collection("/releases/*/assets", self._assets, self._asset, key_last(r"\d{1,18}")),
+            Collection("/releases/*/assets", self._assets, partial(among, self._assets), key_last(r"\d{1,18}")),
             Asked("/releases/*/assets/*", self._download),
             Inbox("/issues", self._new_issue),
             Inbox(issue, self._comment),
@@ -192,12 +194,6 @@ class GitHubResource(Service):
             stat = Stat(Kind.FILE, asset["size"], time_ns(asset["updated_at"]), None, self.config.ttl)
             yield Item(str(asset["id"]), as_name(f"{asset['name']}__{asset['id']}"), asset, stat)
 
-    async def _asset(self, place: Place, key: str) -> Item:
-        async for item in self._assets(place):
-            if item.key == key:
-                return item
-        raise fail(errno.ENOENT, place.path)
-
     # --------------------------------------------------------------------------------------------- contents
 
     def _download(self, place: Place) -> AsyncIterator[bytes]:
@@ -232,11 +228,7 @@ class GitHubResource(Service):
 
     async def _edit_issue(self, place: Place, old: bytes, new: bytes) -> None:
         """Send what differs. A pull request is an issue to this part of the API."""
-        try:
-            text = new.decode()
-        except UnicodeDecodeError:
-            raise fail(errno.EINVAL, place.path, "Invalid argument: the text is not UTF-8") from None
-        changed = front_matter.edits(place.path, old.decode(), text, EDITABLE)
+        changed = front_matter.edited(place.path, old, new, EDITABLE)
         if not changed:
             return
         body: dict[str, object] = {

@@ -11,6 +11,7 @@ import errno
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from ramet.backends.services.auth import TokenSource
@@ -23,6 +24,7 @@ from ramet.backends.services.tree import (
     Place,
     Rendered,
     Service,
+    among,
     fixed,
     json_lines,
     key_first,
@@ -94,9 +96,11 @@ class GitHubCIResource(Service):
             Asked("/runs/*/jobs.jsonl", lambda place: json_lines(self._jobs_of(place))),
             Asked("/runs/*/failed.log", self._failed_log),
             Asked("/runs/*/annotations.jsonl", lambda place: json_lines(self._annotations(place))),
-            Collection("/runs/*/jobs", self._jobs, self._job, key_first),
+            Collection("/runs/*/jobs", self._jobs, partial(among, self._jobs), key_first),
             Asked("/runs/*/jobs/*", lambda place: self._log(place.data, place.path)),
-            Collection("/runs/*/artifacts", self._artifacts, self._artifact, key_last(r"\d{1,18}", ".zip")),
+            Collection(
+                "/runs/*/artifacts", self._artifacts, partial(among, self._artifacts), key_last(r"\d{1,18}", ".zip")
+            ),
             Asked("/runs/*/artifacts/*", self._zip),
         ))  # fmt: skip
 
@@ -135,13 +139,6 @@ class GitHubCIResource(Service):
             async for job in jobs:
                 yield self._as_job(job, place)
 
-    async def _job(self, place: Place, key: str) -> Item:
-        async with closing(self._jobs(place)) as jobs:
-            async for job in jobs:
-                if job.key == key:
-                    return job
-        raise fail(errno.ENOENT, place.path)
-
     def _as_job(self, job: Any, place: Place) -> Item:
         """The log of a job that has ended stays as it is: a job that runs again has another id."""
         ended = job["status"] == "completed"
@@ -155,13 +152,6 @@ class GitHubCIResource(Service):
             async for one in artifacts:
                 stat = Stat(Kind.FILE, None, time_ns(one["created_at"]), None, self.config.ttl)
                 yield Item(str(one["id"]), f"{title_name(one['name'])}__{one['id']}.zip", one, stat)
-
-    async def _artifact(self, place: Place, key: str) -> Item:
-        async with closing(self._artifacts(place)) as artifacts:
-            async for artifact in artifacts:
-                if artifact.key == key:
-                    return artifact
-        raise fail(errno.ENOENT, place.path)
 
     # --------------------------------------------------------------------------------------------- contents
 

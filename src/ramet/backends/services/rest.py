@@ -117,6 +117,8 @@ class Rest:
 
     def url(self, address: str, params: Params | None = None) -> str:
         """The URL of an address below the base; a whole URL, as pagers find it, keeps only its path and query."""
+        if not address:
+            return self._base
         if not address.startswith("/"):
             parts, base = urlsplit(address), urlsplit(self._base)
             return f"{base.scheme}://{base.netloc}{parts.path}" + (f"?{parts.query}" if parts.query else "")

@@ -13,7 +13,7 @@ import json
 import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
@@ -34,6 +34,7 @@ from ramet.backends.services.tree import (
     Place,
     Rendered,
     Service,
+    among,
     fixed,
     json_lines,
     key_last,
@@ -146,9 +147,9 @@ class SlackResource(Service):
                 Collection(f"/{family}/*", self._days, self._day, lambda name: name if _DAY.fullmatch(name) else None),
                 Asked(f"{day}/chat.jsonl", lambda place: json_lines(self._messages(place))),
                 Asked(f"{day}/chat.md", self._markdown),
-                Collection(f"{day}/threads", self._threads, partial(_among, self._threads), _thread_key),
+                Collection(f"{day}/threads", self._threads, partial(among, self._threads), _thread_key),
                 Asked(f"{day}/threads/*", self._thread),
-                Collection(f"{day}/files", self._files, partial(_among, self._files), _file_key),
+                Collection(f"{day}/files", self._files, partial(among, self._files), _file_key),
                 Asked(f"{day}/files/*", self._download),
                 Inbox(f"/{family}/*", self._say), Inbox(day, self._say), Inbox(f"{day}/threads/*", self._say),
             ]  # fmt: skip
@@ -437,15 +438,6 @@ class SlackResource(Service):
 
 async def _as_json(place: Place) -> AsyncIterator[bytes]:
     yield pretty_json(place)
-
-
-async def _among(items: Callable[[Place], AsyncIterator[Item]], place: Place, key: str) -> Item:
-    """An item of a collection that can only be listed."""
-    async with closing(items(place)) as found:
-        async for item in found:
-            if item.key == key:
-                return item
-    raise fail(errno.ENOENT, place.path)
 
 
 def _as_day(day: str, last: float, chat: ChatDays) -> Item:

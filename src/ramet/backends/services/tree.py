@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import re
 import time
 from collections import OrderedDict
@@ -540,23 +541,63 @@ def fixed(text: str) -> Callable[[Place], bytes]:
     return lambda place: text.encode()
 
 
+def json_text(value: Any) -> bytes:
+    """A value as JSON to be read by people."""
+    return encode(json.dumps(value, indent=2, ensure_ascii=False)) + b"\n"
+
+
+def json_line(value: Any) -> bytes:
+    """A value as one line of JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def json_object(text: str, path: Path) -> dict[str, Any]:
+    """A JSON object that the user gave."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise fail(errno.EINVAL, path, f"this is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise fail(errno.EINVAL, path, "this is not a JSON object")
+    return found
+
+
 def pretty_json(place: Place) -> bytes:
     """The innermost item as the service gave it."""
-    import json
+    return json_text(place.data)
 
-    return encode(json.dumps(place.data, indent=2, ensure_ascii=False)) + b"\n"
+
+def letter_text(letter: Letter, path: Path, what: str, *, titled: bool = False) -> str:
+    """The text of a message to a service that takes Markdown and no attachments."""
+    if titled and not letter.subject.strip():
+        raise fail(errno.EINVAL, path, f"{what} needs a title: -t TITLE")
+    if letter.subject and not titled:
+        raise fail(errno.EINVAL, path, f"{what} has no title")
+    if letter.attachments:
+        raise fail(errno.ENOTSUP, path, f"{what} takes no attachments; nothing was posted")
+    try:
+        return letter.body.decode()
+    except UnicodeDecodeError:
+        raise fail(errno.EINVAL, path, "the text is not UTF-8; nothing was posted") from None
+
+
+async def among(items: Callable[[Place], AsyncIterator[Item]], place: Place, key: str) -> Item:
+    """An item of a collection that can only be listed."""
+    async with closing(items(place)) as found:
+        async for item in found:
+            if item.key == key:
+                return item
+    raise fail(errno.ENOENT, place.path)
 
 
 async def json_lines(entries: AsyncIterator[Any]) -> AsyncIterator[bytes]:
     """Entries as lines of JSON: the first alone, so that `head -1` asks for no second page, then in blocks."""
-    import json
 
     lines: list[bytes] = []
     size, enough = 0, 1
     async with closing(entries) as stream:
         async for entry in stream:
-            text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
-            lines.append(text.encode("utf-8", "replace") + b"\n")
+            lines.append(json_line(entry))
             size += len(lines[-1])
             if size >= enough:
                 yield b"".join(lines)

@@ -59,6 +59,7 @@ EXTRAS: Final = {
     "fsspec": Extra(("fsspec",), "no fsspec mounts, no ramet:// for pandas and others"),
     "http": Extra(("httpx2",), "no mounts of web servers"),
     "github": Extra(("httpx2",), "no GitHub mounts"),
+    "linear": Extra(("httpx2",), "no Linear mounts"),
     "slack": Extra(("httpx2",), "no Slack mounts"),
     "redis": Extra(("redis",), "no Redis mounts"),
     "ssh": Extra(("asyncssh",), "no SSH mounts"),
