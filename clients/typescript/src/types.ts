@@ -115,6 +115,15 @@ export interface Revision {
   /** Paths whose new content seemed to hold secrets, each with the kind. */
   suspected: string[];
   mounts: MountInfo[];
+  /** Messages of later commits that had nothing to write, in `log` and in the answer of such a commit. */
+  notes: Note[];
+}
+
+/** A message about a revision that was given later. */
+export interface Note {
+  message: string;
+  author: string;
+  time: Date;
 }
 
 export interface MountInfo {

@@ -97,10 +97,11 @@ const date = (seconds) => new Date(seconds * 1000);
  */
 export function revision(found) {
   const { name, id, workspace, seq, message, lineage, phase, content, parents, author, agent, diff = null } = found;
-  const { time, trace_id: traceId, outputs = [], withheld = [], suspected = [], mounts = [] } = found;
+  const { time, trace_id: traceId, outputs = [], withheld = [], suspected = [], mounts = [], notes = [] } = found;
   return {
     name, id, workspace, seq, time: date(time), message, lineage, phase, content, parents, author, agent, traceId, diff,
     outputs, withheld, suspected, mounts: mounts.map(mountInfo),
+    notes: notes.map((/** @type {Plain} */ note) => ({ ...note, time: date(note.time) })),
   };
 }
 

@@ -66,7 +66,7 @@ class Memory:
 
     async def _keep(self, message: str) -> None:
         if isinstance(self._ws, StoredWorkspace) and self._ws.lease is not None:
-            await self._ws.commit(f"memory: {message}")
+            await self._ws.save(f"memory: {message}")
 
     async def view(self, command: Any) -> str:
         where = await self._at(command.path)

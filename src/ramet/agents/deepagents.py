@@ -124,7 +124,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
     async def _keep(self, message: str) -> None:
         """Commit changes, if any, so that a returned operation is durable."""
         if self._owned and isinstance(self._ws, StoredWorkspace):
-            await self._ws.commit(self._ws.secrets.scrub_text(message.strip().partition("\n")[0][:72]))
+            await self._ws.save(self._ws.secrets.scrub_text(message.strip().partition("\n")[0][:72]))
 
     @property
     def _fs(self) -> Any:

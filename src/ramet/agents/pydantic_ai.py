@@ -159,7 +159,7 @@ class RametWorkspaceBackend:
     async def _keep(self, live: OpenEnvironment, message: str) -> None:
         """Commit changes, if any, so that a returned operation is durable."""
         if isinstance(live.ws, StoredWorkspace) and live.ws is not self._given and not live.gone.is_set():
-            await live.ws.commit(live.ws.secrets.scrub_text(message.strip().partition("\n")[0][:72]))
+            await live.ws.save(live.ws.secrets.scrub_text(message.strip().partition("\n")[0][:72]))
 
     async def release(self) -> None:
         """Commit and close, so that another process can attach. The next operation opens it again."""

@@ -38,7 +38,8 @@ from ramet.store.refs import ancestry
 from ramet.store.refs.gc_log import CACHE_SECONDS, GcLog, GcState
 from ramet.store.refs.grants import CALLER, TRUSTED, Access, Grants
 from ramet.store.refs.leases import Leases, holder_name
-from ramet.store.refs.refs import RefEntry, not_found
+from ramet.store.refs.notes import Notes
+from ramet.store.refs.refs import RECORD, RefEntry, not_found
 from ramet.store.refs.resolve import RevisionLike, expired_error, find_revision, resolve_revision
 from ramet.store.refs.retention import Pin, Pins, Retention, RetentionPolicies
 from ramet.store.refs.tags import Tag, Tags
@@ -105,7 +106,7 @@ class Repository:
         self.refs, self.tags = Leases(log("refs"), clock), Tags(log("tags"), clock)
         self.gc_log, self.policies = GcLog(log("gc")), RetentionPolicies(log("policy"), clock)
         self.pins = Pins(self.objects, clock)
-        self.grants = Grants(log("grants"), clock)
+        self.grants, self.notes = Grants(log("grants"), clock), Notes(log("notes"), clock)
         self.packs = self._reader()
         try:
             self.packs.refresh()
@@ -322,11 +323,33 @@ class Repository:
         self.check_access(name)
         return None if head is None else self.read_revision(head, expired=True)  # a head never expires
 
+    def head_and_latest(self, name: str) -> tuple[Revision | None, Revision | None]:
+        """Return the head, and the value that has the newest sessions and history.
+
+        They are the same until calls run that change no file. The latest is then no part of `log`: the next revision
+        takes its records over.
+        """
+        entry = self.refs.require(name)
+        self.check_access(name)
+        head = None if entry.head is None else self.read_revision(entry.head, expired=True)
+        return head, head if entry.latest is None else self.read_revision(entry.latest, expired=True)
+
+    def latest_of(self, name: str, revision: Revision) -> Revision:
+        """Return the value with the newest sessions and history if a revision is the head, else the revision."""
+        head, latest = self.head_and_latest(name)
+        return latest if latest is not None and head is not None and head.id == revision.id else revision
+
     def log(self, name: str) -> list[Revision]:
         """List the revisions of a workspace and their ancestors, newest first, children before their parents."""
         head = self.refs.require(name).head
         self.check_access(name)
         return [] if head is None else newest_first(self.ancestors(self.read_revision(head)).values())
+
+    def note(self, name: str, revision: Revision, message: str, author: str = "") -> Revision:
+        """Add a note to a revision, and return the revision with all its notes."""
+        self.check_access(name, "readwrite")
+        self.notes.add(name, revision.id, message, author or self.actor)
+        return self.notes.attach(name, [revision])[0]
 
     def find(self, name: str, spec: RevisionLike | None = None) -> Revision:
         """Find a revision of a history.
@@ -383,7 +406,10 @@ class Repository:
         return place(self, name, tag, spec, message, author, force)
 
     def commit(self, name: str, seen: RefEntry, revision: Revision, kind: str = "commit") -> RefEntry:
-        """Store a revision whose trees are durable, and move the head to it."""
+        """Store a revision whose trees are durable, and move the head to it.
+
+        With the kind `record`, the head stays and the revision becomes its latest state: it adds records only.
+        """
         encoded = revision.encode()
         identity = revision_id(encoded)
         while True:
@@ -391,7 +417,10 @@ class Repository:
             self.objects_of(name).put(f"revisions/{identity.hex()}", encoded)
             self._cache_revision(identity, revision)
             try:
-                moved = self.refs.move(name, seen, head=identity, kind=kind)
+                if kind == RECORD:
+                    moved = self.refs.move(name, seen, head=seen.head, kind=kind, latest=identity)
+                else:
+                    moved = self.refs.move(name, seen, head=identity, kind=kind)
             except RametError as error:
                 now = self.refs.last(name)
                 # A collection appends an entry to every log with a writer; the writer must read its decisions before it

@@ -236,11 +236,15 @@ class Round:
                     await self.branch(ws)
                 else:
                     await self.command(ws, self.model)
-        self.seen[self.store[name].find().name] = self.model.copy().files
+        head = self.store[name].head
+        if head is not None:
+            self.seen[head.name] = self.model.copy().files
 
     async def by_verbs(self) -> None:
         """Revert, revert a path, or fork, work on both sides, and merge."""
         ref, chance, model = self.store["w"], self.random.random(), self.model
+        if not self.seen:
+            return  # only reads so far, which make no revision
         past = self.random.choice(sorted(self.seen))
         then = self.seen[past]
         actor = self.store.repository.actor

@@ -104,4 +104,11 @@ def revision_row(revision: Revision) -> dict[str, Any]:
         "content": revision.content_manifest,
         "parents": [parent.hex() for parent in revision.parents],
         **{key: value for key in ("author", "agent", "trace_id") if (value := getattr(revision, key))},
+        **({"notes": [note.message for note in revision.notes]} if revision.notes else {}),
     }  # fmt: skip
+
+
+def report_note(made: Revision, message: str) -> None:
+    """Say that a commit had nothing to write, and where its message is."""
+    if message and made.message != message:
+        print(f"nothing changed since {made.name}: the message is a note on it, see `log`", file=sys.stderr)

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -30,7 +31,7 @@ from ramet.core.stat import Kind, Stat
 from ramet.store.model.address import parse_address
 from ramet.store.model.graph import GraphRow, draw_graph
 from ramet.store.model.ids import RevisionId
-from ramet.store.model.revisions import MountState, Revision
+from ramet.store.model.revisions import MountState, Note, Revision
 from ramet.store.model.revisions import decode as decode_revision
 from ramet.store.refs.grants import Access
 from ramet.store.refs.resolve import RevisionLike, spec_text
@@ -64,7 +65,8 @@ def as_kind(plain: Any, kind: type[T]) -> T:
 
 def as_revision(plain: Mapping[str, Any]) -> Revision:
     """Convert a revision: all its fields, and the id that the server sent."""
-    found = decode_revision(json.dumps(plain).encode())
+    notes = tuple(Note(note["message"], note["author"], note["time"]) for note in plain.get("notes", ()))
+    found = replace(decode_revision(json.dumps(plain).encode()), notes=notes)
     found.__dict__["id"] = RevisionId(bytes.fromhex(plain["id"]))
     return found
 

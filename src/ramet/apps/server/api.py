@@ -89,7 +89,7 @@ class Api:
 
     async def durable(self, hosted: OpenWorkspace, message: str) -> None:
         if hosted.committer is not None and self.settings.durable == "answer":
-            await hosted.committer.commit(message)
+            await hosted.committer.commit(subject=message)
         elif isinstance(hosted.ws, StoredWorkspace):
             await hosted.ws.acknowledge()  # a sandbox: its changes become a draft
 

@@ -87,6 +87,14 @@ class ImageInfo(Answer):
     principal: str = ""
 
 
+class NoteInfo(Answer):
+    """A message about a revision that was given later."""
+
+    message: str
+    author: str = ""
+    time: float = 0.0
+
+
 class RevisionInfo(Answer):
     """All fields of a revision; its id is computed from them."""
 
@@ -119,6 +127,8 @@ class RevisionInfo(Answer):
     """Commands that produced it."""
     memory: ImageInfo | UnsetType = UNSET
     """Process image to resume from."""
+    notes: list[NoteInfo] = field(default_factory=list)
+    """Messages of later commits that had nothing to write, in `log` and in the answer of such a commit."""
 
 
 class WorkspaceInfo(Answer):

@@ -110,14 +110,20 @@ class Committer:
         self._next: asyncio.Future[Revision] | None = None
         self.asked: dict[str, Any] = {}
         self._messages: list[str] = []
+        self._subjects: list[str] = []
         self._task: asyncio.Task[None] | None = None
         self.keys: dict[str, None] = {}
         """Nonces of requests with an idempotency key whose effect may be in the next revision."""
 
-    async def commit(self, message: str = "", **asked: str) -> Revision:
-        """Return when all changes made before the call are durable."""
-        if message and len(self._messages) < 20:
+    async def commit(self, message: str = "", *, subject: str = "", **asked: str) -> Revision:
+        """Return when all changes made before the call are durable.
+
+        `message` is what a caller said, and is never dropped; `subject` describes a change that has no message.
+        """
+        if message and message not in self._messages:
             self._messages.append(message)
+        if subject and len(self._subjects) < 20:
+            self._subjects.append(subject)
         self.asked.update({name: value for name, value in asked.items() if value})
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
@@ -131,6 +137,7 @@ class Committer:
         while self._next is not None:
             waiting, self._next = self._next, None
             messages, self._messages = self._messages, []
+            subjects, self._subjects = self._subjects, []
             asked, self.asked = self.asked, {}
             keys = list(self.keys)
             ws = self._hosted.ws
@@ -139,7 +146,7 @@ class Committer:
             try:
                 if keys:
                     asked["trace_id"] = " ".join(filter(None, [asked.get("trace_id", ""), *keys]))
-                revision = await ws.commit(_message(messages), **asked)
+                revision = await ws.commit("\n".join(messages), subject=_subject(subjects), **asked)
             except BaseException as error:
                 if isinstance(error, RametError) and error.code in LOST:
                     self._hosted.broken = True
@@ -159,10 +166,10 @@ class Committer:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-def _message(messages: list[str]) -> str:
-    if len(messages) < 2:
-        return messages[0] if messages else ""
-    return f"{messages[0]} (and {len(messages) - 1} more)"
+def _subject(subjects: list[str]) -> str:
+    if len(subjects) < 2:
+        return subjects[0] if subjects else ""
+    return f"{subjects[0]} (and {len(subjects) - 1} more)"
 
 
 class _Turn:

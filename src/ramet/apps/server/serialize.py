@@ -33,6 +33,7 @@ def revision_info(revision: Revision) -> models.RevisionInfo:
         history=[segment.hex() for segment in revision.history],
         ops=None if revision.ops is None else dict(revision.ops),
         memory=UNSET if revision.memory is None else models.ImageInfo(*revision.memory),
+        notes=[models.NoteInfo(*note) for note in revision.notes],
     )  # fmt: skip
 
 

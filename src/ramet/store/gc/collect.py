@@ -239,7 +239,7 @@ class _GcPass:
         notes = [*dead_probes(repository.objects, self.now), *self._dead_pushes(), *self._dead_drafts()]
         keep = keep_set(repository, self.now)
         live = mark_live(repository, keep, self.progress)
-        done.kept = len(keep.revisions)
+        done.kept = sum(revision.is_in_history for revision in keep.revisions.values())
         done.expired = sorted(
             repository.read_revision(identity, expired=True).name
             for identity in self._reachable_revisions(state, stored)

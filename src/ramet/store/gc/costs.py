@@ -54,7 +54,7 @@ def compute_costs(repository: Repository, progress: Progress = silent) -> Costs:
         for name in keep.owners[identity]:
             marked = marks.setdefault(name, LiveObjects(repository.packs, ()))
             mine.setdefault(name, set()).update(marked.of(revision))
-            counts[name] = counts.get(name, 0) + 1
+            counts[name] = counts.get(name, 0) + revision.is_in_history
     sizes = _sizes(repository)
     users: dict[bytes, int] = {}
     for ids in mine.values():

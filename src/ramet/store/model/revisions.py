@@ -6,9 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ramet.store.model.ids import ChunkId, RevisionId, TreeId, revision_id
+
+RECORDS: Final = "Records"
+"""Phase of a value that adds records to a head and is no part of a history."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,14 @@ class MemoryImage(NamedTuple):
 
     ref: str
     principal: str = ""
+
+
+class Note(NamedTuple):
+    """A message about a revision that was given later."""
+
+    message: str
+    author: str = ""
+    time: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,8 @@ class Revision:
 
     memory: MemoryImage | None = None
     """Reference to an image of the running processes, never the bytes."""
+    notes: tuple[Note, ...] = field(default=(), compare=False)
+    """Messages of later commits that had nothing to write; not part of the id. `log` and `commit` fill them in."""
 
     def __repr__(self) -> str:
         return f"<Revision {self.name} {self.id.hex()[:12]} {self.message!r}>"
@@ -84,6 +97,11 @@ class Revision:
     @property
     def resumable(self) -> bool:
         return self.memory is not None
+
+    @property
+    def is_in_history(self) -> bool:
+        """Whether this is a revision; false for the records of calls after a head that changed no file."""
+        return self.phase != RECORDS
 
     @property
     def chunks(self) -> tuple[ChunkId, ...]:

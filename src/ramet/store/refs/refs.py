@@ -1,6 +1,6 @@
 """Refs: the head and the lease of each workspace, as the last entry of a numbered log.
 
-    refs/<workspace>/<20-digit number>     {"head", "fence", "holder", "expires", "kind", ...}
+    refs/<workspace>/<20-digit number>     {"head", "latest", "fence", "holder", "expires", "kind", ...}
 
 Appending the next number succeeds for one writer only (`Log`): an atomic compare-and-swap on a disk, on S3, in memory
 and in PostgreSQL. Head and lease share one log: taking over a lease appends an entry, so the next append of the
@@ -31,6 +31,8 @@ COMPACT_AGE: Final = 3600.0
 RECHECK_AFTER: Final = 900.0
 KEPT_ENTRIES: Final = 64
 """Entries that are never compacted: the log continues from them."""
+RECORD: Final = "record"
+"""Kind of an entry that adds records of calls and leaves the head where it is."""
 COMPACT_ENTRIES: Final = 512
 """Entries from which on a log is compacted."""
 
@@ -47,11 +49,14 @@ class RefEntry:
     kind: str = "create"
     time: float = 0.0
     deleted: bool = False
+    latest: RevisionId | None = None
+    """The head with the records of later calls, which changed no file; None while the head has everything."""
 
     def encode(self) -> bytes:
         plain = {
             "head": None if self.head is None else self.head.hex(), "fence": self.fence, "holder": self.holder,
             "expires": self.expires, "kind": self.kind, "time": self.time, "deleted": self.deleted,
+            **({} if self.latest is None else {"latest": self.latest.hex()}),
         }  # fmt: skip
         return json.dumps(plain, sort_keys=True).encode()
 
@@ -77,6 +82,7 @@ def _decode(number: int, plain: dict[str, Any]) -> RefEntry:
         plain["kind"],
         plain["time"],
         plain["deleted"],
+        RevisionId(bytes.fromhex(plain["latest"])) if "latest" in plain else None,
     )
 
 
@@ -225,9 +231,11 @@ class Refs:
         log.join(name, found[-2][0].number, [(entry.number, data) for entry, data in old])
         return len(found) - 1
 
-    def move(self, name: str, seen: RefEntry, *, head: RevisionId | None, kind: str) -> RefEntry:
+    def move(
+        self, name: str, seen: RefEntry, *, head: RevisionId | None, kind: str, latest: RevisionId | None = None
+    ) -> RefEntry:
         """Move the head from the entry that the caller saw; fails when the log has advanced since."""
-        entry = replace(seen, number=seen.number + 1, head=head, kind=kind, time=self._clock())
+        entry = replace(seen, number=seen.number + 1, head=head, kind=kind, time=self._clock(), latest=latest)
         if self._append(name, entry):
             return entry
         now = self.last(name)
@@ -257,8 +265,8 @@ class Refs:
 
 
 def _is_informative(entry: RefEntry, following: RefEntry) -> bool:
-    """Return whether an entry adds information: a moved head, or the end of a fence."""
-    return entry.kind not in ("renew", "gc") or entry.fence != following.fence
+    """Return whether an entry adds information to the next one: a moved head, or the end of a fence."""
+    return entry.kind not in ("renew", "gc", RECORD) or entry.fence != following.fence
 
 
 def not_found(name: str) -> RametError:

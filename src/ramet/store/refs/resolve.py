@@ -73,6 +73,11 @@ def spec_text(spec: RevisionLike | None, name: str) -> str | None:
     )  # fmt: skip
 
 
+def names_head(spec: RevisionLike | None) -> bool:
+    """Return whether a caller asks for the head, whichever revision it is."""
+    return spec is None or (isinstance(spec, str) and spec.lower() in ("", "head"))
+
+
 def _id_of(spec: Revision | Tag) -> RevisionId:
     return spec.id if isinstance(spec, Revision) else spec.target
 
@@ -102,7 +107,7 @@ def _not_in_history(spec: str, name: str) -> RametError:
 
 
 def _find(repository: Repository, name: str, spec: str) -> Revision:
-    if spec.lower() == "head" or not spec:
+    if names_head(spec):
         head = repository.head(name)
         if head is None:
             raise RametError("revision_not_committed", f"workspace {name!r} has no revision yet", "commit first")

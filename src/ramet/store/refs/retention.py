@@ -222,9 +222,13 @@ def keep_set(repository: Repository, now: float) -> KeepSet:
     policies = repository.policies
     for name in repository.refs.all_names():
         entry, policy = repository.refs.last(name), policies.of(name)
-        if (entry.deleted and not policy.hold) or entry.head is None:
+        if entry.deleted and not policy.hold:
             continue
         try:
+            if entry.latest is not None:
+                found.add(repository.read_revision(entry.latest, expired=True), name)
+            if entry.head is None:
+                continue
             _of_workspace(repository, name, entry.head, policy, now, found)
         except RametError as error:
             if not error.context.get("shredded"):

@@ -230,17 +230,18 @@ def _mend_head(
 ) -> None:
     """Move a lost head to its newest complete predecessor."""
     heads: list[RevisionId] = []
-    number, fence, damaged, deleted = 0, 0, False, False
+    number, fence, damaged, deleted, latest = 0, 0, False, False, None
     for number, data in repository.refs.raw(name):
         try:
             entry = decode_entry(name, number, data)
         except RametError:
             damaged = True
             continue
-        damaged, fence, deleted = False, entry.fence, entry.deleted
+        damaged, fence, deleted, latest = False, entry.fence, entry.deleted, entry.latest
         if entry.head is not None and (not heads or heads[-1] != entry.head):
             heads.append(entry.head)
     shallow = repository.gc_log.now().shallow
+    damaged |= latest is not None and latest not in sound
     if deleted or (not damaged and (not heads or _whole_history(heads[-1], revisions, sound, shallow))):
         return
     best = next((head for head in reversed(heads) if head in sound), None)

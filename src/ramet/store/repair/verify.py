@@ -355,6 +355,8 @@ def _ends(refs: Refs, tags: Tags, revisions: dict[RevisionId, Revision]) -> Iter
             continue
         if not entry.deleted and entry.head is not None and entry.head not in revisions:
             yield Damage("head", name, f"its revision {entry.head.hex()[:12]} cannot be read", (name,))
+        if not entry.deleted and entry.latest is not None and entry.latest not in revisions:
+            yield Damage("head", name, f"its latest records {entry.latest.hex()[:12]} cannot be read", (name,))
         try:
             found = [] if entry.deleted else tags.of(name)
         except RametError as error:

@@ -14,7 +14,7 @@ from ramet.store.commit.kernel_state import append_records, no_writers, plain_re
 from ramet.store.commit.reliance_check import content_collected, secure_content
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.grants import TRUSTED
-from ramet.store.refs.resolve import RevisionLike
+from ramet.store.refs.resolve import RevisionLike, names_head
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -25,14 +25,15 @@ def fork(repository: Repository, name: str, spec: RevisionLike | None, new_name:
     repository.require_safe_refs()
     seen = repository.gc_log.now().number
     source = repository.find(name, spec)
+    latest = repository.latest_of(name, source) if names_head(spec) else source
     if not repository.refs.exists(new_name):
-        repository.share(name, source.id, new_name)
+        repository.share(name, latest.id, new_name)
     _inherit(repository, name, new_name)
     now, actor = repository.clock(), repository.actor
     writer = repository.writer(new_name)
     record = plain_record("fork", actor, f"fork {source.name} {new_name}", now)
     try:
-        kernel, history, number = append_records(repository.packs, writer, source, [record])
+        kernel, history, number = append_records(repository.packs, writer, latest, [record])
     except RametError as error:
         writer.abandon()
         if error.code == "store_corrupt" and repository.gc_log.now().number != seen:

@@ -40,7 +40,7 @@ def revert(repository: Repository, name: str, spec: RevisionLike, message: str =
     target = repository.find(name, spec)
     with repository.writing(name) as entry:
         head = repository.find(name)
-        step = RevisionStep(repository, head, "revert", f"revert to {target.name}", message)
+        step = RevisionStep(repository, name, head, "revert", f"revert to {target.name}", message)
         writer = repository.writer(name)
         revision = step.revision(
             writer, target, workspace=name, parents=(head.id,), lineage=f"revert:{target.name}", sessions=target
@@ -69,7 +69,7 @@ def revert_paths(
                 for path in inside:
                     tree = graft(drafts, tree, past, path.strip("/").split("/"))
                 mounts[number] = replace(mount, tree=tree)
-        step = RevisionStep(repository, head, "revert", f"revert {', '.join(paths)} to {target.name}", message)
+        step = RevisionStep(repository, name, head, "revert", f"revert {', '.join(paths)} to {target.name}", message)
         revision = step.revision(
             writer, head, parents=(head.id,), mounts=tuple(mounts), lineage=f"revert:{target.name}"
         )
@@ -93,7 +93,7 @@ def merge(repository: Repository, name: str, other: str | Revision, message: str
             return MergeResult(None, tuple(conflicts))
         source = other.workspace if isinstance(other, Revision) else parse_address(other).name
         repository.share(source, theirs.id, name)
-        step = RevisionStep(repository, ours, "merge", f"merge {theirs.name}", message)
+        step = RevisionStep(repository, name, ours, "merge", f"merge {theirs.name}", message)
         revision = step.revision(
             writer, ours, parents=(ours.id, theirs.id), mounts=tuple(mounts), lineage=f"merge:{theirs.name}"
         )
@@ -107,6 +107,7 @@ class RevisionStep:
     """A revert or merge on top of a head: its author, its record, its message."""
 
     repository: Repository
+    name: str
     head: Revision
     kind: str
     summary: str
@@ -118,7 +119,8 @@ class RevisionStep:
         """Return the revision after the head: `like` with these fields, by the caller, with one more record."""
         now, actor = self.repository.clock(), self.repository.actor
         record = plain_record(self.kind, actor, self.summary, now)
-        kernel, history, number = append_records(self.repository.packs, writer, self.head, [record], sessions)
+        latest = self.repository.latest_of(self.name, self.head)
+        kernel, history, number = append_records(self.repository.packs, writer, latest, [record], sessions)
         return replace(
             like, seq=self.head.seq + 1, kernel=kernel, history=history, author=actor, agent="", trace_id="", time=now,
             message=self.message or self.summary, diff=None, memory=None, phase="Committed",

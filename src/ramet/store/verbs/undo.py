@@ -70,7 +70,7 @@ def undo(
                 writer.abandon()
                 return MergeResult(None, tuple(conflicts))
         names = [target.revision.name for target in targets]
-        step = RevisionStep(repository, head, "revert", f"undo {', '.join(names)}", message)
+        step = RevisionStep(repository, name, head, "revert", f"undo {', '.join(names)}", message)
         revision = step.revision(writer, head, parents=(head.id,), mounts=mounts, lineage=UNDO + ",".join(names))
         writer.finish()
         repository.commit(name, entry, revision, "revert")

@@ -400,7 +400,9 @@ class Sandbox:
             image = MemoryImage(await keeper.save(ws), self._principal)
         message = f"terminate {self.name}"
         try:
-            revision = await ws.commit(message, diff=wanted.diff, outputs=wanted.paths, noting=noting, memory=image)
+            revision = await ws.commit(
+                subject=message, diff=wanted.diff, outputs=wanted.paths, noting=noting, memory=image
+            )
         except BaseException:
             if image is not None and keeper is not None:
                 await keeper.discard(image.ref)  # no revision refers to it

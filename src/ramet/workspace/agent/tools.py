@@ -226,14 +226,16 @@ async def _costs(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -
 
 async def _commit(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     ws, _ = box.stored()
-    revision = await ws.commit(given.get("message", ""))
-    return {"revision": revision.name, "id": revision.id.hex()}
+    message = given.get("message", "")
+    revision = await ws.commit(message)
+    noted = bool(message) and revision.message != message
+    return {"revision": revision.name, "id": revision.id.hex(), **({"noted": message} if noted else {})}
 
 
 async def _fork(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     ws, handle = box.stored()
     if "revision" not in given:
-        await ws.commit(f"before fork {given['name']}")
+        await ws.commit(subject=f"before fork {given['name']}")
     made = await asyncio.to_thread(handle.fork, given.get("revision"), given["name"])
     return {"workspace": given["name"], "revision": made.name}
 

@@ -130,14 +130,14 @@ def _commit(repository: Repository, name: str, parts: _ArchiveContent, kind: str
         repository.begin(name, made)
         return made
     with repository.writing(name) as entry:
-        head = repository.head(name)
+        head, latest = repository.head_and_latest(name)
         if head is not None:
             made = replace(made, seq=head.seq + 1, parents=(head.id,))
             if parts.only is not None:
                 new = {mount.prefix: mount for mount in parts.mounts}
                 kept = [replace(m, tree=new.pop(m.prefix).tree) if m.prefix in new else m for m in head.mounts]
-                made = replace(made, mounts=(*kept, *new.values()), kernel=head.kernel)
-        made = _recorded(repository, made, made if head is None else head, made, summary)
+                made = replace(made, mounts=(*kept, *new.values()), kernel=None if latest is None else latest.kernel)
+        made = _recorded(repository, made, latest or made, made, summary)
         repository.commit(name, entry, made, "import")
     return made
 

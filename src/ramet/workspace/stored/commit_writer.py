@@ -21,6 +21,7 @@ from ramet.store.commit.stat_cache import StatCache
 from ramet.store.commit.watch import Watcher
 from ramet.store.model.ids import ChunkId, TreeId
 from ramet.store.model.revisions import MemoryImage, MountState, Revision
+from ramet.store.model.trees import EMPTY_ID
 from ramet.store.packs.writer import PackWriter
 from ramet.store.repository import Repository
 from ramet.workspace.mounts import Mount
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ramet.store.commit.directory import DirectoryCommit
     from ramet.store.commit.overlay import OverlayCache
     from ramet.workspace.stored.workspace import StoredWorkspace
+
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class CommitRequest:
     progress: Progress = silent
     noting: Callable[[Revision], None] | None = None
     memory: MemoryImage | None = None
+    subject: str = ""
+    """The message where the caller gives none."""
+    allow_none: bool = False
+    """Whether a workspace without files and without a revision may stay so."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +78,27 @@ class CommitResult:
     withheld: tuple[str, ...]
     suspected: tuple[str, ...]
 
-    def equals(self, base: Revision | None) -> bool:
-        """Whether a revision holds exactly this."""
-        return base is not None and (base.mounts, base.kernel, base.history) == (self.mounts, self.kernel, self.history)
+    def changes_nothing(self, base: Revision | None, request: CommitRequest) -> bool:
+        """Whether no revision is needed: files, mounts and everything else but records are as in the base."""
+        if base is None:
+            return request.allow_none and self.is_empty
+        return (
+            base.mounts == self.mounts
+            and base.memory == request.memory
+            and (not request.outputs or base.outputs == tuple(sorted(request.outputs)))
+            and set(self.withheld) <= set(base.withheld)
+            and set(self.suspected) <= set(base.suspected)
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether these are the mounts of a new workspace in which nothing was written."""
+        own = [mount.prefix for mount in self.mounts if not mount.scratch]
+        return own == ["/"] and all(mount == _empty(mount) for mount in self.mounts)
+
+    def has_kernel_of(self, other: Revision) -> bool:
+        """Whether a revision has these sessions and this history."""
+        return (other.kernel, other.history) == (self.kernel, self.history)
 
 
 @dataclass
@@ -174,6 +198,10 @@ class CommitWriter:
 
     def _leave_out(self, mount: Mount, paths: list[str]) -> None:
         self._withheld.extend(str(parse(path).onto(mount.prefix)) for path in paths)
+
+
+def _empty(mount: MountState) -> MountState:
+    return MountState(mount.prefix, "ram", tree=EMPTY_ID, scratch=mount.scratch)
 
 
 def remote_state(mount: Mount) -> MountState:

@@ -30,10 +30,15 @@ from ramet.workspace.snapshot.tar import TarWriter
 
 
 def export_snapshot(
-    repository: Repository, revision: Revision, target: Target, compress: str | None = None, progress: Progress = silent
+    repository: Repository,
+    revision: Revision,
+    target: Target,
+    compress: str | None = None,
+    progress: Progress = silent,
+    latest: Revision | None = None,
 ) -> None:
-    """Write a revision as a snapshot, for `Workspace.load` and `import`."""
-    kernel = kernel_of(repository.packs, revision)
+    """Write a revision as a snapshot, for `Workspace.load` and `import`; with the history of `latest`, if given."""
+    kernel = kernel_of(repository.packs, revision if latest is None else latest)
     kernel.pop("mounts", None)
     counted = _ProgressCounter(progress)
     state = {

@@ -176,9 +176,11 @@ class _CrashRecovery:
         """The recovered part: everything, or without the directories of another host."""
         began = 0 if draft is None or draft.opened is None else draft.opened.lease - 1
         log = [entry for entry in repository.refs.history(name, began) if entry.fence >= fence]
-        mine = [entry.head for entry in log if entry.fence == fence]
-        self._last = mine[-1] if mine else None
+        mine = [entry for entry in log if entry.fence == fence]
+        self._last = mine[-1].head if mine else None
         """The head when the process died."""
+        self._latest = mine[-1].latest if mine else None
+        """The records after that head."""
         kinds = {entry.kind for entry in log}
         self._is_done = f"recover:{self._which}" in kinds
         has_steps = draft is not None and draft.opened is not None and draft.steps
@@ -199,8 +201,10 @@ class _CrashRecovery:
             return lease, None  # recovered before a crash
         base = None if self._last is None else _still_there(repository, self._last)
         before = {mount.prefix: mount for mount in base.mounts} if base is not None else {}
-        made = self._revision(target, base, before)
-        if base is not None and (base.mounts, base.kernel, base.history) == (made.mounts, made.kernel, made.history):
+        latest = base if self._latest is None else _still_there(repository, self._latest) or base
+        made = self._revision(target, base, before, latest)
+        known = None if latest is None else (latest.kernel, latest.history)
+        if base is not None and made.mounts == base.mounts and (made.kernel, made.history) == known:
             return lease, None
         head = None if lease.head is None else repository.read_revision(lease.head, expired=True)
         if self._draft is None and head is not None:
@@ -252,7 +256,9 @@ class _CrashRecovery:
                 found[prefix] = place.lower
         return found
 
-    def _revision(self, target: str, base: Revision | None, before: dict[str, MountState]) -> Revision:
+    def _revision(
+        self, target: str, base: Revision | None, before: dict[str, MountState], latest: Revision | None
+    ) -> Revision:
         from ramet.store.commit.commit_filter import CommitFilter  # as above
         from ramet.store.commit.directory import commit_directory
         from ramet.store.commit.stat_cache import StatCache
@@ -265,15 +271,15 @@ class _CrashRecovery:
         made = Revision(
             workspace=target, seq=base.seq + 1 if base is not None and own else 1,
             parents=() if base is None else (base.id,), lineage=f"fromClaim:{host}", mounts=(),
-            kernel=None if base is None else base.kernel, history=() if base is None else base.history,
+            kernel=None if latest is None else latest.kernel, history=() if latest is None else latest.history,
             time=repository.clock(), message=MESSAGE,
         )  # fmt: skip
         if base is not None and not own:
-            repository.share(self._name, base.id, target)
+            repository.share(self._name, base.id if latest is None else latest.id, target)
         writer = repository.writer(target)
         try:
             if found is not None:
-                written = write(repository, writer, target, found, base, own)
+                written = write(repository, writer, target, found, latest, own)
                 states = with_trees(found, written.trees, states)
                 made = replace(
                     made, lineage=found.lineage, kernel=written.kernel, history=written.history,

@@ -18,7 +18,7 @@ from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.model.trees import DIR, FILE, LINK, Node
 from ramet.store.refs.grants import Access
-from ramet.store.refs.resolve import RevisionLike, spec_text
+from ramet.store.refs.resolve import RevisionLike, names_head, spec_text
 from ramet.store.refs.retention import Pin
 from ramet.store.refs.tags import Tag
 from ramet.store.repository import Repository
@@ -76,12 +76,17 @@ class StoredWorkspaceRef:
         return self._repository.resolve_from(self.name, revision)
 
     def log(self, revision: RevisionLike | None = None) -> list[Revision]:
-        """List revisions, newest first, children before their parents; from the head, or from an older revision."""
-        if revision is None:
-            return self._repository.log(self.name)
+        """List revisions, newest first, children before their parents; from the head, or from an older revision.
+
+        Calls that changed no file are in `history` and make no revision.
+        """
         from ramet.store.model.graph import newest_first
 
-        return newest_first(self._repository.ancestors(self.find(revision)).values())
+        if revision is None:
+            found = self._repository.log(self.name)
+        else:
+            found = newest_first(self._repository.ancestors(self.find(revision)).values())
+        return self._repository.notes.attach(self.name, found)
 
     def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
         """Return parents that retention removed, where the history ends."""
@@ -158,10 +163,10 @@ class StoredWorkspaceRef:
     def history(
         self, revision: RevisionLike | None = None, *, session: str | None = None, last: int | None = None
     ) -> list[ExecutionRecord]:
-        """List the commands up to a revision, newest last: of one session, the `last` ones, or all."""
+        """List the records, newest last: up to a revision, of one session, the `last` ones, or all."""
         from ramet.workspace.stored.saved_state import history_of
 
-        found = self._find_or_none(revision)
+        found = self._latest_or(revision)
         return [] if found is None else history_of(self._repository, found, session, last)
 
     def costs(
@@ -181,20 +186,24 @@ class StoredWorkspaceRef:
         """List the sessions of a revision."""
         from ramet.workspace.stored.saved_state import sessions_of
 
-        found = self._find_or_none(revision)
+        found = self._latest_or(revision)
         return [] if found is None else sessions_of(self._repository, found)
 
     def jobs(self, revision: RevisionLike | None = None) -> list[EndedJob]:
         """List finished background jobs; running ones belong to a process."""
         from ramet.workspace.stored.saved_state import jobs_of
 
-        found = self._find_or_none(revision)
+        found = self._latest_or(revision)
         return [] if found is None else jobs_of(self._repository, found)
 
     def mounts(self, revision: RevisionLike | None = None) -> tuple[MountState, ...]:
         """List the mounts of a revision."""
         found = self._find_or_none(revision)
         return () if found is None else found.mounts
+
+    def _latest_or(self, revision: RevisionLike | None) -> Revision | None:
+        """Return what has the sessions and the history of a revision, or the newest ones."""
+        return self._repository.head_and_latest(self.name)[1] if names_head(revision) else self.find(revision)
 
     def _find_or_none(self, revision: RevisionLike | None) -> Revision | None:
         """Return a revision; None for the head of an empty workspace."""
@@ -298,8 +307,11 @@ class StoredWorkspaceRef:
         if kind not in KINDS:
             raise RametError("invalid_argument", f"unknown kind of export {kind!r}", "use snapshot or tar")
         found = self.find(revision)
-        write = export_snapshot if kind == "snapshot" else export_tar
-        write(self._repository, found, target, compress, progress)
+        if kind == "tar":
+            export_tar(self._repository, found, target, compress, progress)
+        else:
+            latest = self._repository.latest_of(self.name, found) if names_head(revision) else found
+            export_snapshot(self._repository, found, target, compress, progress, latest)
         return found
 
     def export_git(self, target: str, *, progress: Progress = silent) -> GitExport:

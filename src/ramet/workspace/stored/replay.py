@@ -163,9 +163,12 @@ class ReplayCommit:
 
 
 def write(
-    repository: Repository, writer: PackWriter, target: str, found: ReplayResult, base: Revision | None, own: bool
+    repository: Repository, writer: PackWriter, target: str, found: ReplayResult, latest: Revision | None, own: bool
 ) -> ReplayCommit:
-    """Write a replayed draft to packs of the workspace `target`; `own` when the base revision belongs to it."""
+    """Write a replayed draft to packs of the workspace `target`; `own` when the base revision belongs to it.
+
+    `latest` has the history before the draft.
+    """
     scanner = None if found.scan == "off" else SecretScanner("report")
     scope = repository.scope(target)
     trees = {
@@ -174,10 +177,10 @@ def write(
     }
     older: list[Plain] = []
     segments = Segments()
-    if base is not None and base.kernel is not None:
-        older = kernel_of(repository.packs, base)["history"]["records"]
+    if latest is not None and latest.kernel is not None:
+        older = kernel_of(repository.packs, latest)["history"]["records"]
         if own:
-            segments.adopt(base, older)
+            segments.adopt(latest, older)
     kernel, history = _kernel(writer, segments, found, older)
     return ReplayCommit(trees, kernel, history, () if scanner is None else scanner.findings)
 

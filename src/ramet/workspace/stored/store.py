@@ -306,19 +306,26 @@ class WorkspaceOpener:
             lease = self._repository.refs.renew(self._name, lease)
         return lease, recovered
 
+    def _ends(self) -> tuple[Revision | None, Revision | None]:
+        """Return the revision to open, and what has its sessions and history."""
+        if self._revision is None:
+            return self._repository.head_and_latest(self._name)
+        found = self._repository.find(self._name, self._revision)
+        return found, found
+
     def _hydrate(self, lease: RefEntry | None) -> StoredWorkspace:
         repository, name = self._repository, self._name
         while True:
-            base = repository.find(name, self._revision) if self._revision is not None else repository.head(name)
+            base, latest = self._ends()
             try:
-                ws = StoredWorkspace.hydrate(repository, name, base, lease, self._options)
+                ws = StoredWorkspace.hydrate(repository, name, base, lease, self._options, latest)
                 break
             except RametError as error:
                 # A reader holds no lease: the head may have moved and been collected.
                 fixed = lease is not None or self._revision is not None
                 if fixed or error.code not in ("store_corrupt", "content_collected"):
                     raise
-                if repository.head(name) == base:
+                if self._ends() == (base, latest):
                     raise
         if lease is not None:
             roots = {str(m.prefix): m.directory for m in ws.mounts() if m.directory is not None}

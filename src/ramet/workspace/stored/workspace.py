@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import time
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -26,10 +26,10 @@ from ramet.store.commit.kernel_state import (
     segments_of,
 )
 from ramet.store.model.ids import ChunkId
-from ramet.store.model.revisions import MemoryImage, Revision
+from ramet.store.model.revisions import RECORDS, MemoryImage, Revision
 from ramet.store.model.trees import FILE, Node
 from ramet.store.refs.leases import LEASE_SECONDS
-from ramet.store.refs.refs import RefEntry
+from ramet.store.refs.refs import RECORD, RefEntry
 from ramet.store.repository import Repository
 from ramet.store.verbs.diff import DiffSummary
 from ramet.workspace.call import Call
@@ -43,7 +43,7 @@ from ramet.workspace.snapshot.archive import SnapshotReader
 from ramet.workspace.snapshot.state import RestoreReport, apply_state_dict, to_state_dict
 from ramet.workspace.snapshot.tar import TarIndex
 from ramet.workspace.stored.commit_policy import draft_interval
-from ramet.workspace.stored.commit_writer import CommitInput, CommitRequest, CommitWriter, DirectoryCaches
+from ramet.workspace.stored.commit_writer import CommitInput, CommitRequest, CommitResult, CommitWriter, DirectoryCaches
 from ramet.workspace.stored.kernel_trees import stored_trees, tree_checkout
 from ramet.workspace.stored.open_options import OpenOptions
 from ramet.workspace.stored.recovery import Binding, Recovery, unbind
@@ -59,12 +59,14 @@ DRAFT: Final = "Draft"
 """Phase of a revision that an error interrupted."""
 CLOCK_SECONDS: Final = 0.02
 """Longer than the kernel's clock for file times stands still."""
+PASSING: Final = ("status", "pipe_status", "last_arg", "hashed")
+"""Parts of a shell's state that every command changes."""
 COMPACT_EVERY: Final = 256
 """Log entries between two compactions."""
 
 
 class StoredWorkspace(Workspace):
-    """A workspace that commits to a store. `commit()` creates a revision; leaving `async with` does too."""
+    """A workspace that commits to a store. `commit()` makes a revision of changes; leaving `async with` does too."""
 
     repository: Repository
     name: str
@@ -80,8 +82,12 @@ class StoredWorkspace(Workspace):
         base: Revision | None,
         lease: RefEntry | None,
         options: OpenOptions,
+        latest: Revision | None = None,
     ) -> StoredWorkspace:
-        """Create a live workspace with the content of `base`; read-only without a lease."""
+        """Create a live workspace with the content of `base`; read-only without a lease.
+
+        `latest` has the sessions and the history; by default those of `base`.
+        """
         forms: dict[str, MountForm] = dict(options.mounts)
         missing = []
         for state in base.mounts if base is not None else ():
@@ -113,9 +119,10 @@ class StoredWorkspace(Workspace):
             native=options.native,
         )
         ws.repository, ws.name, ws.base, ws.lease, ws.options = repository, name, base, lease, options
+        ws._latest = base if latest is None else latest
         ws._directories, ws._segments = DirectoryCaches(), Segments()
         ws._tasks, ws.recovered, ws._gc_candidates = [], [], []
-        ws._kernel_of(base)
+        ws._kernel_of(ws._latest)
         ws.restored.problems += [f"{prefix} is left out: its files are not in the store" for prefix in missing]
         ws._position = ws.history.next_number
         ws._watch_lines(base)
@@ -124,6 +131,8 @@ class StoredWorkspace(Workspace):
             session.adopt(options.env)
         if options.prepare is not None:
             options.prepare(ws)
+        if base is None and lease is not None:
+            ws._unused = ws._lasting_state()
         interval = draft_interval(options.drafts)
         if interval is not None and lease is not None:
             from ramet.workspace.stored.drafts import Drafter
@@ -139,6 +148,8 @@ class StoredWorkspace(Workspace):
     _directories: DirectoryCaches
     _segments: Segments
     _tasks: list[asyncio.Task[None]]
+    _latest: Revision | None
+    """What has the newest committed sessions and history: the base, or the records after it."""
     _position: int
     """The number of the first uncommitted command."""
     _commit_lock: asyncio.Lock
@@ -201,7 +212,7 @@ class StoredWorkspace(Workspace):
         async def commit(_: IOResult) -> None:
             self._commands += 1
             if self._commands >= policy.interval:
-                await self.commit(self.secrets.scrub_text(call.command.strip().partition("\n")[0][:72]))
+                await self.save(self.secrets.scrub_text(call.command.strip().partition("\n")[0][:72]))
             else:
                 await self._draft_after_call(_)
 
@@ -247,16 +258,50 @@ class StoredWorkspace(Workspace):
         progress: Progress = silent,
         noting: Callable[[Revision], None] | None = None,
         memory: MemoryImage | None = None,
+        subject: str = "",
     ) -> Revision:
-        """Commit everything as one revision. Without changes, returns the current one.
+        """Commit everything as one revision. Without changes of files or mounts, returns the current one.
+
+        Records of calls that changed nothing are durable without a revision. A `message` for which no revision is made
+        becomes a note on the current one, in its `notes`; `subject` is the message where none is given, and is never
+        noted.
 
         `outputs` narrows the revision to these paths and what is below them; the live workspace keeps everything.
         `progress` reports scanned files, from another thread. `noting` is called when everything is durable, just
         before the head moves, to record follow-up work. `memory` refers to an image of the processes, which makes the
         head resumable.
         """
+        request = CommitRequest(
+            message, author, agent, trace_id, diff, tuple(outputs), progress, noting, memory, subject
+        )
+        made = await self._commit_locked(request)
+        assert made is not None
+        return made
+
+    async def save(self, subject: str = "", *, author: str = "", progress: Progress = silent) -> Revision | None:
+        """Make everything durable: changes as a revision with this message, calls that changed nothing as records.
+
+        Returns the head; None while the workspace is empty and has no revision.
+        """
+        unused = self.base is None and self._unused == self._lasting_state()
+        return await self._commit_locked(
+            CommitRequest(author=author, progress=progress, subject=subject, allow_none=unused)
+        )
+
+    def _lasting_state(self) -> dict[str, Any]:
+        """Return the kernel state without records, and without what every command changes."""
+        state = to_state_dict(self, content=False, history_from=self.history.next_number)
+        sessions = [{**session, "last_exit_code": 0, "shell": {**session["shell"]}} for session in state["sessions"]]
+        for session in sessions:
+            for key in PASSING:
+                session["shell"].pop(key, None)
+        return {**state, "sessions": sessions, "created_at": 0}
+
+    _unused: Mapping[str, Any] | None = None
+    """The lasting state of a workspace that was opened without a revision."""
+
+    async def _commit_locked(self, request: CommitRequest) -> Revision | None:
         self._raise_failure()
-        request = CommitRequest(message, author, agent, trace_id, diff, tuple(outputs), progress, noting, memory)
         async with self._commit_lock:
             if self.lease is None:
                 raise RametError(
@@ -284,7 +329,7 @@ class StoredWorkspace(Workspace):
         self._directories.stats.clear()
         return (await asyncio.to_thread(self.repository.refresh_gc_state)).number > 0
 
-    async def _commit(self, request: CommitRequest, trust: bool) -> Revision:
+    async def _commit(self, request: CommitRequest, trust: bool) -> Revision | None:
         ledger = self.recorder.ledger
         taken = Taken() if ledger is None else ledger.take()
         try:
@@ -297,7 +342,7 @@ class StoredWorkspace(Workspace):
             ledger.mounted(ROOT)  # the revision has not everything that is here
         return made
 
-    async def _commit_taken(self, request: CommitRequest, trust: bool, taken: Taken) -> Revision:
+    async def _commit_taken(self, request: CommitRequest, trust: bool, taken: Taken) -> Revision | None:
         kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
         segments, oldest = self._new_segments()
         forks = self._forks(request.outputs)
@@ -310,11 +355,16 @@ class StoredWorkspace(Workspace):
         written = await asyncio.to_thread(writer.write, CommitInput(forks, pins, kernel, segments, oldest))
         base, lease, noting = self.base, self.lease, request.noting
         assert lease is not None
-        # After further commands the old image does not match, though the files are equal.
-        if base is not None and written.equals(base) and base.memory == request.memory:
+        if written.changes_nothing(base, request):
+            await asyncio.to_thread(self._commit_records, written)
+            self._position = position
+            if self._drafter is not None and not request.outputs:
+                self._drafter.rebase(base, forks)
+            if base is None:
+                return None
             if noting is not None:
                 await asyncio.to_thread(noting, base)
-            return base
+            return await asyncio.to_thread(self._noted, base, request)
         revision = Revision(
             workspace=self.name, seq=1 if base is None else base.seq + 1,
             parents=() if base is None else (base.id,),
@@ -322,7 +372,8 @@ class StoredWorkspace(Workspace):
             mounts=written.mounts, kernel=written.kernel, history=written.history, withheld=written.withheld,
             suspected=written.suspected, outputs=tuple(sorted(request.outputs)),
             author=request.author, agent=request.agent or _agent_of(records), time=self.settings.clock(),
-            message=request.message, trace_id=request.trace_id, memory=request.memory, phase=self._phase,
+            message=request.message or request.subject, trace_id=request.trace_id, memory=request.memory,
+            phase=self._phase,
         )  # fmt: skip
 
         def publish() -> tuple[Revision, RefEntry]:
@@ -336,7 +387,7 @@ class StoredWorkspace(Workspace):
         made, self.lease = await asyncio.to_thread(publish)
         for tree in written.trees if not request.outputs else ():
             tree.settle()
-        self.base, self._position = made, position
+        self.base, self._latest, self._position = made, made, position
         if self._drafter is not None:
             self._drafter.rebase(made, forks)
         if self.repository.gc_is_due_now(made) is not False or self.repository.needs_consolidation:
@@ -344,6 +395,26 @@ class StoredWorkspace(Workspace):
             if self._gc_task is None or self._gc_task.done():
                 self._gc_task = asyncio.create_task(self._collect())
         return made
+
+    def _commit_records(self, written: CommitResult) -> None:
+        """Store the sessions and the history of calls that changed nothing; runs in a thread."""
+        base, lease = self.base, self.lease
+        assert lease is not None
+        if self._latest is not None and written.has_kernel_of(self._latest):
+            return
+        latest = Revision(
+            workspace=self.name, seq=0 if base is None else base.seq, parents=() if base is None else (base.id,),
+            lineage="", mounts=() if base is None else base.mounts, kernel=written.kernel, history=written.history,
+            time=self.settings.clock(), phase=RECORDS,
+        )  # fmt: skip
+        self.lease = self.repository.commit(self.name, lease, latest, RECORD)
+        self._latest = latest
+
+    def _noted(self, base: Revision, request: CommitRequest) -> Revision:
+        """Note the message of a commit that made no revision; runs in a thread."""
+        if request.message in ("", base.message):
+            return base
+        return self.repository.note(self.name, base, request.message, request.author)
 
     _gc_task: asyncio.Task[None] | None = None
     _gc_candidates: list[Revision]
@@ -483,7 +554,7 @@ class StoredWorkspace(Workspace):
     async def _commit_on_timer(self, sleep: Callable[[float], Any]) -> None:
         while True:
             await sleep(self.options.commit.interval)
-            await self.commit("on a timer")
+            await self.save("on a timer")
 
     def watch(self) -> None:
         """Watch the mounted directories, so that commits scan only changed ones. Needs the extra `watch`."""
@@ -516,8 +587,8 @@ class StoredWorkspace(Workspace):
                 if self.programs is not None:
                     await asyncio.sleep(CLOCK_SECONDS)  # what changes from here on has a later time
                 began = time.time_ns()
-                made = await self.commit("on close" if error is None else f"draft: interrupted by {error}")
-                self._stored = stored_trees(made, began)
+                made = await self.save("on close" if error is None else f"draft: interrupted by {error}")
+                self._stored = None if made is None else stored_trees(made, began)
             if self._gc_task is not None:
                 await self._gc_task
             self._raise_failure()

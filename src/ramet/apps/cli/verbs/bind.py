@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ramet.apps.cli.addresses import name_only
 from ramet.apps.cli.options import Message, Name, Quiet, Where
+from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, local_store
@@ -89,7 +90,8 @@ async def _run_bound(
         except OSError as error:
             raise RametError("not_found", f"cannot run {program[0]}: {error.strerror}", "install it") from None
         status = await child.wait()
-        subject = message or ws.secrets.scrub_text(" ".join(program)[:72])
+        subject = ws.secrets.scrub_text(" ".join(program)[:72])
         with progress_bar(quiet) as progress:
-            made = await ws.commit(subject, progress=progress)
+            made = await ws.commit(message, subject=subject, progress=progress)
+        report_note(made, message)
         return status if status >= 0 else 128 - status, made.name

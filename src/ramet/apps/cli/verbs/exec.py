@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from ramet.apps.cli.entry import resume_gc
 from ramet.apps.cli.options import ConfigFile, Message, Quiet, Where, known_names
+from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
@@ -77,9 +78,14 @@ async def _run(line: ExecRequest) -> int:
                 subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
                 with progress_bar(line.quiet) as progress:
                     before = set() if ws.base is None else set(ws.base.withheld)
-                    made = await ws.commit(line.message or subject, author=line.author, progress=progress)
-                for path in sorted(set(made.withheld) - before):
-                    print(f"withheld: {path} may hold credentials and is in no revision", file=sys.stderr)
+                    if line.message:
+                        made = await ws.commit(line.message, author=line.author, progress=progress)
+                    else:
+                        made = await ws.save(subject, author=line.author, progress=progress)
+                if made is not None:
+                    for path in sorted(set(made.withheld) - before):
+                        print(f"withheld: {path} may hold credentials and is in no revision", file=sys.stderr)
+                    report_note(made, line.message)
         if (
             getattr(ws, "lease", None) is None
             and "@" in line.name

@@ -42,6 +42,8 @@ def log(
             for row in rows:
                 who = row.get("agent") or row.get("author") or "-"
                 print(f"{row['revision']} {who} {row['message'].partition(NEWLINE)[0]}".rstrip())
+                for note in row.get("notes", ()):
+                    print(f"  note: {note.partition(NEWLINE)[0]}")
             return
         show(rows, ("revision", "id", "time", "agent", "message", "lineage"), as_json, empty="no revision fits")
         return
@@ -55,8 +57,7 @@ def log(
         if any("expired" in row for row in rows) and sys.stdout.isatty():
             print("older revisions have expired", file=sys.stderr)
         columns = ["revision", "id", "time", "message", "lineage", "tags"]
-        if any(row["resumable"] for row in rows):
-            columns.append("resumable")
+        columns += [name for name in ("resumable", "notes") if any(row.get(name) for row in rows)]
         show(rows, tuple(columns), as_json, empty=f"{where} has no revision yet")
         return
     for drawn in handle.graph(revision):

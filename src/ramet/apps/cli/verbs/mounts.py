@@ -11,6 +11,7 @@ from typing import Annotated
 
 from ramet.apps.cli.addresses import name_only
 from ramet.apps.cli.options import Message, Name, Quiet, Where
+from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, SERVERS, local_store, remote_store
@@ -45,7 +46,8 @@ def mount(
         async with local_store(store).open(name_only(name), commit="never") as ws:
             ws.mount(prefix, RAMResource() if folder is None else DiskResource(folder), mode)
             with progress_bar(quiet) as progress:
-                made = await ws.commit(message or f"mount {prefix}", progress=progress)
+                made = await ws.commit(message, subject=f"mount {prefix}", progress=progress)
+            report_note(made, message)
             for path in made.withheld:
                 print(f"withheld: {path}", file=sys.stderr)
             return made.name
@@ -105,7 +107,7 @@ def umount(name: Name, prefix: Prefix, store: Where = HOME, message: Message = "
     async def act() -> str:
         async with local_store(store).open(name_only(name), commit="never") as ws:
             await (await ws.unmount(prefix)).close()
-            return (await ws.commit(message or f"umount {prefix}")).name
+            return (await ws.commit(message, subject=f"umount {prefix}")).name
 
     async def there() -> str:
         async with remote_store(store).open(name_only(name)) as ws:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import split_name
 from ramet.apps.cli.options import ConfigFile, Where
-from ramet.apps.cli.output import iso_time, local_time
+from ramet.apps.cli.output import iso_time, local_time, report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, SERVERS, config_of, local_store, remote_store, store_for
@@ -138,7 +138,7 @@ class Terminal:
         if lines:
             shown = self._ws.secrets.scrub_text("; ".join(lines[-LINES:]))
             with progress_bar() as progress:
-                self._loop.run(self._ws.commit(f"... {shown}" if len(lines) > LINES else shown, progress=progress))
+                self._loop.run(self._ws.save(f"... {shown}" if len(lines) > LINES else shown, progress=progress))
 
     def _do(self, text: str) -> None:
         word, _, rest = text.strip().partition(" ")
@@ -270,9 +270,10 @@ class Terminal:
     def _commit(self, message: str) -> None:
         message = _message(message)
         with progress_bar() as progress:
-            revision = self._loop.run(self._ws.commit(message or "by hand", progress=progress))
+            revision = self._loop.run(self._ws.commit(message, subject="by hand", progress=progress))
         self._since, self._told = time.time(), self._ws.history.next_number
         print(revision.name)
+        report_note(revision, message)
 
     def _log(self, _: str) -> None:
         for revision in self._store[self._ws.name].log():
@@ -289,7 +290,7 @@ class Terminal:
     def _fork(self, name: str) -> None:
         if not name:
             raise RametError("invalid_argument", "missing argument NAME", "write !fork NAME")
-        self._commit("before a fork")
+        self._loop.run(self._ws.commit(subject="before a fork"))
         print(self._store[self._ws.name].fork(None, name).name)
 
     def _tag(self, name: str) -> None:
@@ -327,7 +328,9 @@ class RemoteTerminal(Terminal):
         return found
 
     def _commit(self, message: str) -> None:
-        print(self._loop.run(self._ws.commit(_message(message) or "by hand")).name)
+        made = self._loop.run(self._ws.commit(_message(message)))
+        print(made.name)
+        report_note(made, _message(message))
 
     def _diff(self, _: str) -> None:
         for one in self._store[self._ws.name].diff(self._ws.revision):

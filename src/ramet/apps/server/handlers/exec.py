@@ -205,7 +205,7 @@ async def _finish(api: Api, hosted: OpenWorkspace, asked: models.Exec, execution
             result = await execution
         finally:
             changed = watch.changed()
-        if changed:
+        if changed or asked.message:
             await _durable(api, hosted, asked)
     api.events.add("exec", hosted.name, session=asked.session, exit_code=result.exit_code)
     return result
@@ -213,7 +213,7 @@ async def _finish(api: Api, hosted: OpenWorkspace, asked: models.Exec, execution
 
 async def _durable(api: Api, hosted: OpenWorkspace, asked: models.Exec) -> None:
     if api.commits_before_answer(hosted) and hosted.committer is not None:
-        await hosted.committer.commit(asked.message or _subject(hosted, asked), author=asked.author)
+        await hosted.committer.commit(asked.message, subject=_subject(hosted, asked), author=asked.author)
 
 
 def _subject(hosted: OpenWorkspace, asked: models.Exec) -> str:
@@ -233,7 +233,7 @@ async def _streamed(
                 (text,), encoding = text_or_base64(data, forced=forced)
                 yield encode_json(models.Piece(fd, text, encoding)) + b"\n"  # type: ignore[arg-type]
             assert execution.result is not None
-            if watch is not None and watch.changed():
+            if watch is not None and (watch.changed() or asked.message):
                 await _durable(api, hosted, asked)
             last: Any = exec_result(execution.result)
             api.events.add("exec", hosted.name, session=asked.session, exit_code=last.exit_code)
