@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 import ramet
-from ramet import DiskResource, HTTPResource, RametError, RAMResource, S3Resource, Store, Workspace
+from ramet import DiskResource, HTTPResource, RametError, RAMResource, S3Resource, Store, SyncWorkspace, Workspace
+from ramet.workspace.stored.workspace import StoredWorkspace
 
 
 def stored() -> Store:
@@ -100,3 +102,9 @@ def test_a_wrong_type_is_named(call: str) -> None:
     with pytest.raises(RametError) as caught:
         WRONG[call](stored(), Workspace())
     assert caught.value.remediation
+
+
+def test_all_kinds_of_execute_have_the_same_parameters() -> None:
+    whole = inspect.signature(Workspace.execute).parameters
+    assert inspect.signature(SyncWorkspace.execute).parameters == whole
+    assert inspect.signature(StoredWorkspace.execute).parameters == whole

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from typing import Any
 
+from ramet.core.limits import Limits
 from ramet.core.resource import Resource
+from ramet.workspace.history import MetaValue
 from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.result import IOResult
-from ramet.workspace.workspace import Workspace
+from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
+from ramet.workspace.workspace import Stdin, Workspace
 
 
 class SyncWorkspace:
@@ -33,11 +38,29 @@ class SyncWorkspace:
     def _repr_html_(self) -> str:
         return self.workspace._repr_html_()
 
-    def execute(self, command: str, *args: Any, **kwargs: Any) -> IOResult:
+    def execute(
+        self,
+        command: str,
+        session_id: str = DEFAULT_SESSION_ID,
+        stdin: Stdin = None,
+        provision: bool = False,
+        agent_id: str = DEFAULT_AGENT_ID,
+        native: bool | None = None,
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        limits: Limits | None = None,
+        cancel: asyncio.Event | None = None,
+        meta: Mapping[str, MetaValue] | None = None,
+    ) -> IOResult:
         """As `Workspace.execute`, but returns the result. Ctrl-C stops the command."""
 
         async def act() -> IOResult:
-            return await self.workspace.execute(command, *args, **kwargs)
+            return await self.workspace.execute(
+                command, session_id, stdin, provision, agent_id, native, cwd=cwd, env=env, timeout=timeout,
+                limits=limits, cancel=cancel, meta=meta,
+            )  # fmt: skip
 
         return self._thread.run(act())
 

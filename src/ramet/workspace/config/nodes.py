@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from ramet.core.errors import missing_extra
+from ramet.core.errors import RametError, missing_extra
 
 Scalar = str | int | float | bool | None
 LARGEST: Final = 100_000
@@ -45,12 +45,15 @@ class Node:
         return "true or false" if isinstance(value, bool) else "text" if isinstance(value, str) else "a number"
 
 
-class ConfigSyntaxError(Exception):
+class ConfigSyntaxError(RametError):
     """The file is not well-formed; has a message and a position."""
 
     def __init__(self, message: str, place: Position) -> None:
-        super().__init__(message)
+        super().__init__("invalid_config", message, f"Look at line {place.line}.")
         self.message, self.place = message, place
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.message, self.place)
 
 
 def read_nodes(text: str, suffix: str) -> Node:

@@ -52,6 +52,9 @@ class ConfigError(RametError):
             {"problems": [problem._asdict() for problem in problems]},
         )  # fmt: skip
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.problems,)
+
 
 class Setting(NamedTuple):
     """One value: as shown, as written, its origin, and its position."""

@@ -22,8 +22,14 @@ SIGNATURE: Final = "X-Ramet-Signature-256"
 POLL_SECONDS: Final = 1.0
 
 
-class EventRefused(Exception):
+class EventRefused(RametError):
     """The receiver refused this event for good (a 4xx response)."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__("permission_denied", cause, "Look at what the receiver logged.")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.cause,)
 
 
 class Sink(Protocol):
@@ -116,7 +122,7 @@ async def deliver(repository: Repository, sink: Sink, name: str) -> DeliveryRepo
             await sink.send(event)
             done.sent += 1
         except EventRefused as refusal:
-            done.refused.append(f"{event.id}: {refusal}")
+            done.refused.append(f"{event.id}: {refusal.cause}")
         await asyncio.to_thread(repository.objects.put, key, event.cursor.encode())
     return done
 
