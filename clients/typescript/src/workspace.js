@@ -281,13 +281,14 @@ export class Workspace extends Place {
   }
 
   /**
-   * Everything into one revision, durable when this resolves.
-   * @param {Changing & { message?: string, author?: string, traceId?: string }} [options]
+   * Everything into one revision, durable when this resolves. When nothing changed, the message becomes a note on
+   * the head, which is given back with it in `notes`; `subject` is the message where none is given, and never a note.
+   * @param {Changing & { message?: string, author?: string, traceId?: string, subject?: string }} [options]
    * @returns {Promise<Revision>}
    */
   async commit(options = {}) {
-    const { message, author, traceId } = known("commit", options, "message", "author", "traceId");
-    const body = { message, author, trace_id: traceId };
+    const { message, author, traceId, subject } = known("commit", options, "message", "author", "traceId", "subject");
+    const body = { message, author, trace_id: traceId, subject };
     return revision(await this.#http.post(`${this.#url}/commit`, body, options));
   }
 

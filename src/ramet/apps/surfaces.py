@@ -147,6 +147,7 @@ NOT_AFAR: Final = {
     "StoredWorkspace.options": "the server decides how a workspace opens",
     "StoredWorkspace.recovered": "the server commits what a crash left",
     "StoredWorkspace.repository": "internal to the store",
+    "StoredWorkspace.save": "the server does it before it responds",
     "StoredWorkspace.speculate": "shares memory with the workspace; `fork` makes workspaces",
     "StoredWorkspace.sync": "the server does it before each commit",
     "StoredWorkspace.watch": "directories on the machine of the store",

@@ -286,9 +286,9 @@ false; echo $?
         command("shell", "demo", home=tmp_path, stdin="echo > /n\n!commit -m 'as git'\nexit 3\necho no\n").returncode
         == 3
     )
-    command("shell", "demo", home=tmp_path, stdin="echo 1\necho 2\necho 3\necho 4\n")
+    command("shell", "demo", home=tmp_path, stdin="echo 1\necho 2\necho 3\necho 4 > /m\n")
     messages = [row["message"] for row in json.loads(command("log", "demo", home=tmp_path).stdout)]
-    assert messages[:3] == ["... echo 2; echo 3; echo 4", "as git", "(exit 9)"]
+    assert messages[:3] == ["... echo 2; echo 3; echo 4 > /m", "as git", "before a fork"]
     lines = done.stdout.splitlines()
     assert lines[:3] == ["1", "2", "demo-1"] and "remove   /greeting" in lines and "other-1" in lines
     assert "1" in lines and any(line.startswith("demo-1") and "first" in line for line in lines)

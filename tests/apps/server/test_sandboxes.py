@@ -221,7 +221,7 @@ def test_after_a_kill_the_workspace_is_free_and_has_what_was_answered(tmp_path: 
             inside = f"/v1/workspaces/{again}"
             assert http.get(f"{inside}/file?path=/workspace/f").content == b"written"
             assert http.post(f"{inside}/exec", json={"command": "cat g; ls -A"}).json()["stdout"] == "ran\nf\ng\n"
-            assert http.post(f"{S}/{again}/terminate", json={}).json()["revision"]["name"] == "p-2"
+            assert http.post(f"{S}/{again}/terminate", json={}).json()["revision"]["name"] == "p-1"
     finally:
         server.process.kill()
         server.process.wait()

@@ -222,10 +222,19 @@ class RemoteWorkspace:
         return as_kind(await self._ask("DELETE", f"jobs/{quote_text(job_id)}"), Job)
 
     async def commit(
-        self, message: str = "", *, author: str = "", trace_id: str = "", idempotency_key: str | None = None
+        self,
+        message: str = "",
+        *,
+        author: str = "",
+        trace_id: str = "",
+        subject: str = "",
+        idempotency_key: str | None = None,
     ) -> Revision:
-        """Commit everything as one revision; without changes, return the head."""
-        body = {"message": message, "author": author, "trace_id": trace_id}
+        """Commit everything as one revision; without changes, return the head, with the message as a note.
+
+        `subject` is the message where none is given, and is never noted.
+        """
+        body = {"message": message, "author": author, "trace_id": trace_id, "subject": subject}
         return as_revision(await self._ask("POST", "commit", body, key=idempotency_key))
 
     async def history(self, *, session: str | None = None, last: int = 1000) -> list[ExecutionRecord]:

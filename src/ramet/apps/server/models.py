@@ -436,8 +436,11 @@ class Diff(Answer):
 
 class Commit(Body):
     message: str = ""
+    """Becomes a note on the head when nothing changed."""
     author: str = ""
     trace_id: str = ""
+    subject: str = ""
+    """The message where none is given; never a note."""
 
 
 class Fork(Body):

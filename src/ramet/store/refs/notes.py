@@ -55,4 +55,3 @@ class Notes:
         if not known:
             return revisions
         return [replace(one, notes=known[one.id]) if one.id in known else one for one in revisions]
-

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ramet.workspace.stored.workspace import StoredWorkspace
 
 
-
 @dataclass(frozen=True)
 class CommitRequest:
     """The arguments of `StoredWorkspace.commit`."""

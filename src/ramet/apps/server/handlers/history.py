@@ -187,7 +187,9 @@ async def commit(api: Api, call: Call) -> Reply:
                 "cannot commit: not a stored workspace",
                 "create a stored workspace, or terminate the sandbox",
             )
-        done = await hosted.committer.commit(asked.message, author=asked.author, trace_id=asked.trace_id)
+        done = await hosted.committer.commit(
+            asked.message, subject=asked.subject, author=asked.author, trace_id=asked.trace_id
+        )
         return answer(revision_info(done))
 
 
