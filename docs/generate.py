@@ -86,7 +86,7 @@ CLI_INTRO = """\
 `ramet -n NAMESPACE VERB` is about the workspaces of a namespace, as `AgentRun(namespace=...)` makes them.
 `NAME@REV` names a revision (`head`, `head~2`, a number, a tag, an id), `NAME@REV:/path` a file in it.
 
-Tables on a terminal; JSON with `--json` or when piped. Errors are one line of cause and one of what to do, or with
+Tables for people; JSON with `--json` or `RAMET_OUTPUT=json`. A pipe gets the same text without colour. Errors are one line of cause and one of what to do, or with
 `--json` `{"error": {"code", "cause", "remediation", "context"}}`.
 
 | status | means |

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -41,12 +42,12 @@ def test_first_minute(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped
     assert ramet("create", "demo") == "demo\n"
     assert ramet("exec", "demo", "echo hello > /greeting; cat /greeting", stdin="") == "hello\n"
     assert ramet("exec", "demo", "cat > /in; exit 3", status=3, stdin="typed") == ""
-    rows = json.loads(ramet("log", "demo"))
+    rows = json.loads(ramet("log", "--json", "demo"))
     assert [row["revision"] for row in rows] == ["demo-2", "demo-1"]
     assert json.loads(ramet("diff", "demo", "--json")) == [{"change": "added", "path": "/in"}]
     assert ramet("show", "demo@1:/greeting") == "hello\n"
     assert ramet("fork", "demo@demo-1", "other") == "other-1\n"
-    assert [row["workspace"] for row in json.loads(ramet("ls"))] == ["demo", "other"]
+    assert [row["workspace"] for row in json.loads(ramet("ls", "--json"))] == ["demo", "other"]
     assert ramet("revert", "demo@1") == "demo-3\n"
     assert ramet("checkout", "demo", str(tmp_path / "out")).startswith("1 written")
     assert (tmp_path / "out" / "greeting").read_text() == "hello\n"
@@ -58,7 +59,7 @@ def test_first_minute(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped
     assert (tmp_path / "s.tar").stat().st_size > 0
     assert "3 revisions" in ramet("verify") or "4 revisions" in ramet("verify")
     ramet("rm", "other")
-    assert [row["workspace"] for row in json.loads(ramet("ls"))] == ["demo"]
+    assert [row["workspace"] for row in json.loads(ramet("ls", "--json"))] == ["demo"]
 
 
 def test_tags_merges_blame_and_bisect(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -68,22 +69,24 @@ def test_tags_merges_blame_and_bisect(ramet, tmp_path: Path) -> None:  # type: i
             "exec", "demo", f"echo {number} >> /n; test {number} -lt 3 || touch /bug", "-m", f"step {number}", stdin=""
         )
     assert ramet("tag", "demo@2", "good", "-m", "it works") == "demo@good\n"
-    assert json.loads(ramet("tag", "demo"))[0]["revision"] == "demo-2"
+    assert json.loads(ramet("tag", "--json", "demo"))[0]["revision"] == "demo-2"
     assert ramet("show", "demo@good:/n") == "1\n2\n" and ramet("show", "demo@head~3:/n") == "1\n"
-    rows = json.loads(ramet("blame", "demo:/n"))
+    rows = json.loads(ramet("blame", "--json", "demo:/n"))
     assert [row["revision"] for row in rows] == ["demo-1", "demo-2", "demo-3", "demo-4"]
     assert rows[2]["command"].startswith("echo 3") and rows[2]["session"] == "default"
-    found = json.loads(ramet("bisect", "demo", "good", "head", "--", "test", "!", "-e", "/bug"))
+    found = json.loads(ramet("bisect", "--json", "demo", "good", "head", "--", "test", "!", "-e", "/bug"))
     assert found[-1]["first_bad"] == "demo-3"
     ramet("fork", "demo@good", "side")
     ramet("exec", "side", "echo s > /s", stdin="")
     assert ramet("merge", "demo", "side") == "demo-5\n"
     graph = ramet("log", "demo", "--graph")
     assert "demo-2 (good) step 2" in graph and "|\\" in graph and "|/" in graph
-    assert json.loads(ramet("log", "demo@good"))[0]["tags"] == ["good"]
+    assert json.loads(ramet("log", "--json", "demo@good"))[0]["tags"] == ["good"]
     ramet("exec", "side", "echo other > /n", stdin="")
     ramet("exec", "demo", "echo mine > /n", stdin="")
-    assert json.loads(ramet("merge", "demo", "side", status=4)) == [{"conflict": "both changed", "path": "/n"}]
+    assert json.loads(ramet("merge", "--json", "demo", "side", status=4)) == [
+        {"conflict": "both changed", "path": "/n"}
+    ]
     assert ramet("revert", "demo@good", "/n") == "demo-7\n" and ramet("show", "demo:/bug") == ""
     ramet("tag", "demo", "good", "--delete")
     assert "no revision 'good'" in ramet("show", "demo@good:/n", status=3)
@@ -287,7 +290,7 @@ false; echo $?
         == 3
     )
     command("shell", "demo", home=tmp_path, stdin="echo 1\necho 2\necho 3\necho 4 > /m\n")
-    messages = [row["message"] for row in json.loads(command("log", "demo", home=tmp_path).stdout)]
+    messages = [row["message"] for row in json.loads(command("log", "--json", "demo", home=tmp_path).stdout)]
     assert messages[:3] == ["... echo 2; echo 3; echo 4 > /m", "as git", "before a fork"]
     lines = done.stdout.splitlines()
     assert lines[:3] == ["1", "2", "demo-1"] and "remove   /greeting" in lines and "other-1" in lines
@@ -374,33 +377,33 @@ def test_what_is_kept_and_for_whom(ramet, monkeypatch: pytest.MonkeyPatch) -> No
     ramet("create", "w")
     for number in range(4):
         ramet("exec", "w", f"echo {number} > /x", stdin="")
-    (row,) = json.loads(ramet("retention", "--keep-last", "2", "--keep-within", "1s", "--grace", "1d"))
+    (row,) = json.loads(ramet("retention", "--json", "--keep-last", "2", "--keep-within", "1s", "--grace", "1d"))
     assert (row["keep_last"], row["keep_within"], row["grace"]) == (2, 1.0, 86400.0)
-    (row,) = json.loads(ramet("retention", "w", "--keep-within", "none"))
+    (row,) = json.loads(ramet("retention", "--json", "w", "--keep-within", "none"))
     assert row["keep_last"] == 2, "what a workspace does not say, the store says"
     ramet("retention", "--keep-within", "none")
     ramet("pin", "w@1", "--for", "1h", "--why", "review")
-    (pin,) = json.loads(ramet("pin"))
+    (pin,) = json.loads(ramet("pin", "--json"))
     assert pin["why"] == "review"
     ramet("hold", "w", "case 42")
-    assert ramet("hold", "w") == "case 42\n" and json.loads(ramet("gc", "--dry-run"))[0]["expired"] == []
+    assert ramet("hold", "w") == "case 42\n" and json.loads(ramet("gc", "--json", "--dry-run"))[0]["expired"] == []
     ramet("rm", "w", status=4)
     ramet("hold", "w", "--lift")
-    assert json.loads(ramet("gc", "--dry-run"))[0]["expired"] == ["w-2"]
-    done = json.loads(ramet("gc", "--grace", "0"))[0]
+    assert json.loads(ramet("gc", "--json", "--dry-run"))[0]["expired"] == ["w-2"]
+    done = json.loads(ramet("gc", "--json", "--grace", "0"))[0]
     assert done["expired"] == ["w-2"] and done["revisions"] == 1
-    rows = json.loads(ramet("log", "w"))
+    rows = json.loads(ramet("log", "--json", "w"))
     assert [row["revision"] for row in rows] == ["w-4", "w-3"] and len(rows[1]["expired"]) == 1
     ramet("show", "w@2:/x", status=3)
     ramet("pin", "--delete", pin["pin"])
-    assert json.loads(ramet("cost"))[0]["workspace"] == "w"
+    assert json.loads(ramet("cost", "--json"))[0]["workspace"] == "w"
     ramet("grant", "w", "ada", "readwrite", status=2)  # the caller would lose its access
     ramet("log", "w")
     ramet("grant", "w", "ada", "readwrite", "--force")
     ramet("log", "w", status=1)
     monkeypatch.setenv("RAMET_PRINCIPAL", "ada")
     ramet("grant", "w", "bob", "readonly")
-    assert json.loads(ramet("grants", "w")) == [
+    assert json.loads(ramet("grants", "--json", "w")) == [
         {"principal": "ada", "access": "readwrite"}, {"principal": "bob", "access": "readonly"},
     ]  # fmt: skip
     monkeypatch.setenv("RAMET_PRINCIPAL", "bob")
@@ -417,7 +420,7 @@ def test_mounts_come_and_go(ramet, tmp_path: Path) -> None:  # type: ignore[no-u
     (tmp_path / "data" / "f").write_text("changed later")
     assert "from outside" in ramet("exec", "demo", "cat /data/f; echo x > /data/g", stdin="", status=1)
     assert ramet("mount", "demo", "/empty") == "demo-3\n"
-    rows = {row["prefix"]: row["mode"] for row in json.loads(ramet("mounts", "demo"))}
+    rows = {row["prefix"]: row["mode"] for row in json.loads(ramet("mounts", "--json", "demo"))}
     assert rows["/data"] == "read" and rows["/empty"] == "write"
     assert "cannot mount at /data" in ramet("mount", "demo", "/data", status=4)
     assert "not a directory" in ramet("mount", "demo", "/x", str(tmp_path / "none"), status=3)
@@ -427,7 +430,7 @@ def test_mounts_come_and_go(ramet, tmp_path: Path) -> None:  # type: ignore[no-u
     assert ramet("umount", "demo", "/data") == "demo-4\n"
     assert "cannot unmount" in ramet("umount", "demo", "/data", status=3)
     assert ramet("show", "demo@1:/data/f") == "from outside"
-    assert "/data" not in {row["prefix"] for row in json.loads(ramet("mounts", "demo"))}
+    assert "/data" not in {row["prefix"] for row in json.loads(ramet("mounts", "--json", "demo"))}
 
 
 def test_a_directory_is_bound_while_a_program_runs(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -447,7 +450,7 @@ def test_a_directory_is_bound_while_a_program_runs(ramet, tmp_path: Path) -> Non
     full.mkdir()
     (full / "only").write_text("this")
     ramet("bind", "demo", str(full), "--keep", "-q", "-m", "taken as it is", "--", "true")
-    assert json.loads(ramet("log", "demo"))[0]["message"] == "taken as it is"
+    assert json.loads(ramet("log", "--json", "demo"))[0]["message"] == "taken as it is"
     assert "this" in ramet("exec", "demo", "cat /only; ls /src", stdin="", status=2)
     assert "none-such" in ramet("bind", "demo", str(tmp_path / "e"), "--", "none-such", status=3)
     assert ramet("exec", "demo", "echo free", stdin="") == "free\n", "the lease was given back"
@@ -457,7 +460,7 @@ def test_what_people_try(tmp_path: Path) -> None:
     """Other spellings, typos and the wrong place lead somewhere."""
     assert command("create", "demo", home=tmp_path).returncode == 0
     assert command("run", "demo", "echo $((6 * 7)) > /f; cd /tmp", home=tmp_path).returncode == 0
-    assert json.loads(command("ws", "log", "demo", home=tmp_path).stdout)[0]["revision"] == "demo-1"
+    assert json.loads(command("ws", "log", "--json", "demo", home=tmp_path).stdout)[0]["revision"] == "demo-1"
     assert "did you mean demo?" in command("exec", "dmeo", "true", home=tmp_path).stderr
     assert "Usage: ramet fork" in command("help", "fork", home=tmp_path).stdout
     past = command("exec", "demo@1", "echo lost > /f; echo fine > /tmp/f; cat /f", home=tmp_path)
@@ -466,10 +469,12 @@ def test_what_people_try(tmp_path: Path) -> None:
     assert "in neither revision" in command("revert", "demo@1", "/none", home=tmp_path).stderr
     assert "ramet fork demo@1" in command("fork", "--help", home=tmp_path).stdout
     for words in (["--store", str(tmp_path / "other")], [f"--store={tmp_path / 'other'}"]):
-        assert json.loads(command(*words, "ls", home=tmp_path).stdout) == []
+        assert json.loads(command(*words, "ls", "--json", home=tmp_path).stdout) == []
     AgentRun(namespace="team-a", store=str(tmp_path)).create_workspace("theirs")
     for words in (["-n", "team-a"], ["--namespace=team-a"], ["--store", str(tmp_path), "-n", "team-a"]):
-        assert [row["workspace"] for row in json.loads(command(*words, "ws", "ls", home=tmp_path).stdout)] == ["theirs"]
+        assert [
+            row["workspace"] for row in json.loads(command(*words, "ws", "ls", "--json", home=tmp_path).stdout)
+        ] == ["theirs"]
     for words, told in (
         (["--store"], "--store needs a value\n       write ramet --store WHERE VERB\n"),
         (["-n"], "-n needs a value\n       write ramet -n NAMESPACE VERB\n"),
@@ -485,7 +490,7 @@ def test_what_people_try(tmp_path: Path) -> None:
     assert command("exec", "demo", "exit 3", "-q", "--timeout=9", home=tmp_path).returncode == 3
 
 
-@pytest.mark.parametrize("words", [["--help"], ["version"], ["ls"], ["exec", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], ["version"], ["ls", "--json"], ["exec", "--help"]])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_output_that_cannot_be_written_is_reported_in_a_line(words: list[str], unbuffered: str, tmp_path: Path) -> None:
     env = {**os.environ, "RAMET_HOME": str(tmp_path), "PYTHONUNBUFFERED": unbuffered}
@@ -515,7 +520,7 @@ def test_what_was_done_before_the_end_is_kept(how: str, status: int, tmp_path: P
             running.stdout.read()
         running.stdout.close()
         assert running.wait(200) == status
-    assert json.loads(command("log", "demo", home=tmp_path).stdout)[0]["message"] == line
+    assert json.loads(command("log", "--json", "demo", home=tmp_path).stdout)[0]["message"] == line
     assert command("show", "demo:/f", home=tmp_path).stdout == "kept\n"
 
 
@@ -571,13 +576,13 @@ def test_looking_inside(ramet) -> None:  # type: ignore[no-untyped-def]
     ramet("create", "demo")
     ramet("exec", "demo", "true & wait; cd /tmp", stdin="")
     ramet("exec", "demo", "false; (exit 3)", status=3, stdin="")
-    rows = json.loads(ramet("history", "demo"))
+    rows = json.loads(ramet("history", "--json", "demo"))
     assert [(row["number"], row["status"], row["cwd"]) for row in rows] == [(1, 0, "/tmp"), (2, 3, "/tmp")]
-    assert [row["number"] for row in json.loads(ramet("history", "demo@1"))] == [1]
-    assert json.loads(ramet("history", "demo", "--session", "nobody")) == []
-    assert json.loads(ramet("sessions", "demo"))[0] == {"session": "default", "cwd": "/tmp", "last_status": 3}
-    assert json.loads(ramet("jobs", "demo"))[0]["command"] == "true"
-    assert json.loads(ramet("mounts", "demo"))[0]["prefix"] == "/"
+    assert [row["number"] for row in json.loads(ramet("history", "--json", "demo@1"))] == [1]
+    assert json.loads(ramet("history", "--json", "demo", "--session", "nobody")) == []
+    assert json.loads(ramet("sessions", "--json", "demo"))[0] == {"session": "default", "cwd": "/tmp", "last_status": 3}
+    assert json.loads(ramet("jobs", "--json", "demo"))[0]["command"] == "true"
+    assert json.loads(ramet("mounts", "--json", "demo"))[0]["prefix"] == "/"
 
 
 @pytest.mark.parametrize(
@@ -707,15 +712,15 @@ def test_push(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "r.git")], check=True)
     ramet("create", "demo")
     ramet("exec", "demo", "mkdir /src; echo 1 > /src/f; echo 2 > /other", stdin="")
-    done = json.loads(ramet("push", "demo", str(tmp_path / "r.git"), "--path", "/src"))
+    done = json.loads(ramet("push", "--json", "demo", str(tmp_path / "r.git"), "--path", "/src"))
     assert done[0]["branch"] == "demo"
     words = ["git", "-C", str(tmp_path / "r.git"), "show", "demo:f"]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "1\n"
-    assert json.loads(ramet("push", "demo")) == []
+    assert json.loads(ramet("push", "--json", "demo")) == []
     assert "cannot parse" in ramet("push", "demo", "--secret", "x", status=2)
     ramet("push", "demo", str(tmp_path / "none.git"), "--branch", "later", status=1)
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "none.git")], check=True)
-    assert json.loads(ramet("push", "demo"))[0]["branch"] == "later"
+    assert json.loads(ramet("push", "--json", "demo"))[0]["branch"] == "later"
 
 
 def test_bind_names_the_mounts_when_files_lie_in_several(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -747,20 +752,38 @@ def test_log_finds_each_agent_of_a_revision_and_of_a_merged_one(ramet, tmp_path:
         ("ada", ["demo-1", "demo-2"]), ("bob", ["demo-1", "side-2"]), ("cy", ["side-2"]), ("eve", ["demo-2"]),
         ("none", []),
     ):  # fmt: skip
-        assert sorted(row["revision"] for row in json.loads(ramet("log", "demo", "--agent", agent))) == expected, agent
+        assert (
+            sorted(row["revision"] for row in json.loads(ramet("log", "--json", "demo", "--agent", agent))) == expected
+        ), agent
 
 
 def test_undo_agents_and_the_choices_of_log(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     ramet("create", "demo")
     ramet("exec", "demo", "echo 1 > /f", stdin="")
     ramet("exec", "demo", "echo 2 > /g", "--message", "two", stdin="")
-    assert [row["revision"] for row in json.loads(ramet("log", "demo", "-n", "1"))] == ["demo-2"]
-    assert [row["revision"] for row in json.loads(ramet("log", "demo", "--", "/f"))] == ["demo-1"]
-    assert json.loads(ramet("log", "demo", "--since", "2999-01-01")) == []
+    assert [row["revision"] for row in json.loads(ramet("log", "--json", "demo", "-n", "1"))] == ["demo-2"]
+    assert [row["revision"] for row in json.loads(ramet("log", "--json", "demo", "--", "/f"))] == ["demo-1"]
+    assert json.loads(ramet("log", "--json", "demo", "--since", "2999-01-01")) == []
     assert "demo-2" in ramet("log", "demo", "--oneline") and "cannot read" in ramet(
         "log", "demo", "--since", "x", status=2
     )
     assert ramet("undo", "demo").startswith("demo-3: undo demo-2")
     assert "not in demo-3" in ramet("show", "demo:/g", status=3)
-    (row,) = json.loads(ramet("agents", "demo", "--by", "session"))[-1:]
+    (row,) = json.loads(ramet("agents", "--json", "demo", "--by", "session"))[-1:]
     assert row["commands"] >= 1 and row["failures"] == 0
+
+
+def test_a_pipe_gets_text_and_json_is_asked_for(tmp_path: Path) -> None:
+    def ramet(*words: str, **env: str) -> str:
+        return invoke([*words, "--store", str(tmp_path)], env=env).stdout
+
+    ramet("create", "demo")
+    ramet("exec", "demo", "echo hi > /f", "-m", "first line\nsecond line")
+    assert re.fullmatch(
+        r"workspace  revision  time +message\ndemo       demo-1    [-0-9]+ [:0-9]+  first line\n", ramet("ls")
+    )
+    assert json.loads(ramet("ls", RAMET_OUTPUT="json"))[0]["message"] == "first line\nsecond line"
+    assert json.loads(ramet("create", "other", RAMET_OUTPUT="json")) == {"workspace": "other"}
+    assert json.loads(ramet("log", "y", RAMET_OUTPUT="json"))["error"]["code"] == "workspace_not_found"
+    assert ramet("ls", RAMET_OUTPUT="text") == ramet("ls"), "another value asks for nothing"
+    assert ramet("tag", "demo") == "", "that there is nothing is no output"

@@ -48,7 +48,7 @@ def test_exec_with_a_file(folder: Path) -> None:
     assert ramet(folder, "exec", "--config", "ramet.yaml", command) == "from disk\nworld tok-12345\nkept\n"
     assert ramet(folder, "exec", command, WHO="you", RAMET_CONFIG="ramet.yaml").endswith("you tok-12345\nkept\nkept\n")
     assert "not here" in ramet(folder, "exec", "other", "rm /x", "--config=ramet.yaml", status=126)
-    assert json.loads(ramet(folder, "ls", "--store", "store"))[0]["workspace"] == "other"
+    assert json.loads(ramet(folder, "ls", "--json", "--store", "store"))[0]["workspace"] == "other"
     assert "missing argument COMMAND" in ramet(folder, "exec", "lonely", status=2)
 
 
@@ -67,12 +67,12 @@ def test_shell_with_a_file(folder: Path) -> None:
 
 def test_check_and_show(folder: Path) -> None:
     assert ramet(folder, "config", "check") == "ramet.yaml: 1 mount, no problem\n"
-    assert json.loads(ramet(folder, "config", "check", "--connect"))[0]["detail"] == "has f"
-    shown = {row["setting"]: row for row in json.loads(ramet(folder, "config", "show", "--resolved"))}
+    assert json.loads(ramet(folder, "config", "check", "--json", "--connect"))[0]["detail"] == "has f"
+    shown = {row["setting"]: row for row in json.loads(ramet(folder, "config", "show", "--json", "--resolved"))}
     assert shown["env.WHO"] == {"setting": "env.WHO", "value": "world", "from": "default of ${WHO}"}
     assert shown["secrets.TOKEN"]["value"] == "<REDACTED>" and "tok-12345" not in str(shown)
     assert shown["server.port"] == {"setting": "server.port", "value": 8750, "from": "default"}
-    plain = {row["setting"]: row for row in json.loads(ramet(folder, "config", "show"))}
+    plain = {row["setting"]: row for row in json.loads(ramet(folder, "config", "show", "--json"))}
     assert plain["env.WHO"] == {"setting": "env.WHO", "value": "${WHO:-world}", "from": "ramet.yaml:5"}
     assert plain["secrets.TOKEN"]["value"] == "env:TOKEN" and "server.port" not in plain
 

@@ -46,7 +46,7 @@ def test_the_life_of_a_key(tmp_path: Path) -> None:
     ramet("exec", "w", "echo hidden > /f")
     ramet("fork", "w", "v")
     assert "no key was given" in nobody.refused("ls")
-    rows = json.loads(ramet("keys", "show"))
+    rows = json.loads(ramet("keys", "show", "--json"))
     assert [(row["workspace"], row["state"], row["keys"]) for row in rows] == [("v", "exists", 2), ("w", "exists", 1)]
     nobody("keys", "new", str(second))
     secret = base64.b64encode(bytes(32)).decode()

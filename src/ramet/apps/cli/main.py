@@ -1,6 +1,6 @@
 """The `ramet` command: workspaces of a store, from a terminal.
 
-Tables on a terminal, JSON with `--json` or when piped. Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 busy or
+Tables, or JSON with `--json` or `RAMET_OUTPUT=json`. Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 busy or
 conflict, 124 timeout; `exec` returns the command's own status. `verb_table.py` lists all verbs. Only the requested
 verb is imported, and `ramet --help` imports none, so that the command starts fast.
 """
@@ -52,7 +52,7 @@ def run(words: list[str]) -> int:
 
         return answer(os.environ["_RAMET_COMPLETE"], os.environ.get("_RAMET_LINE", ""))
     invocation = split(words)
-    before = invocation.before("--json" in words)
+    before = invocation.before(_wants_json(words))
     words = invocation.words
     if words[:1] == ["help"] and len(words) > 1:
         words = [*words[1:], "--help"]
@@ -87,6 +87,10 @@ def split(words: list[str]) -> Invocation:
     return Invocation(words[1:] if words[:1] == ["ws"] else words, **found)
 
 
+def _wants_json(words: list[str]) -> bool:
+    return "--json" in words or os.environ.get("RAMET_OUTPUT") == "json"
+
+
 def _call(verb: Verb, words: list[str], before: dict[str, str]) -> int:
     asked = words[: words.index("--")] if "--" in words else words
     wanted = "--help" in asked or "-h" in asked
@@ -105,13 +109,13 @@ def _call(verb: Verb, words: list[str], before: dict[str, str]) -> int:
     except UsageError as error:
         from ramet.apps.cli.errors import complain
 
-        complain(error.cause, error.remedy, as_json="--json" in asked)
+        complain(error.cause, error.remedy, as_json=_wants_json(asked))
         return 2
     if not verb.imports_late:
         resume_gc()
     from ramet.apps.cli.errors import report_errors
 
-    with report_errors("--json" in words):
+    with report_errors(_wants_json(words)):
         return command.function(**values) or 0
     raise AssertionError("errors end the program")
 

@@ -12,7 +12,7 @@ Where = Annotated[
     str,
     Option("--store", envvar="RAMET_HOME", help="Directory or URL of the store, or of a server (http://, unix:)."),
 ]
-AsJson = Annotated[bool, Option("--json", help="Print JSON; the default when output is piped.")]
+AsJson = Annotated[bool, Option("--json", envvar="RAMET_OUTPUT=json", help="Print JSON.")]
 Message = Annotated[str, Option("--message", "-m", help="Message of the revision.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 

@@ -1,4 +1,4 @@
-"""Print results: tables for people, JSON for programs. Imports nothing heavy."""
+"""Print results: tables on terminals, aligned text in pipes, JSON on request. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -20,22 +20,35 @@ def show(
     empty: str = "",
     forms: Mapping[str, Callable[[Any], str]] = MappingProxyType({}),
 ) -> None:
-    """Print rows as a table on a terminal, else as JSON. `empty` is the text for no rows on a terminal."""
-    if as_json or not sys.stdout.isatty():
-        print(json.dumps(rows, indent=None if not as_json else 1, default=str))
+    """Print rows as a table, or as JSON. `empty` is the notice for no rows."""
+    if as_json:
+        print(json.dumps(rows, indent=1, default=str))
         return
-    if not rows and empty:
-        print(empty)
+    if not rows:
+        if empty:
+            print(empty, file=sys.stderr)
+        return
+    shaped = {**FORMS, **forms}
+    cells = [[_cell(row.get(column), shaped.get(column)) for column in columns] for row in rows]
+    if not sys.stdout.isatty():
+        _print_aligned([[column.replace("_", " ") for column in columns], *cells])
         return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    shaped = {**FORMS, **forms}
     table = Table(*(column.replace("_", " ") for column in columns), box=None, header_style="bold")
-    for row in rows:
-        table.add_row(*(Text(_cell(row.get(column), shaped.get(column))) for column in columns))
+    for row in cells:
+        table.add_row(*map(Text, row))
     Console().print(table)
+
+
+def _print_aligned(rows: list[list[str]]) -> None:
+    """Print one line per row, however long; only the first line of a cell."""
+    lines = [[cell.partition("\n")[0] for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def say(told: dict[str, Any], text: str, as_json: bool) -> None:

@@ -24,7 +24,10 @@ class Argument:
 
 
 class Option:
-    """An option. Without flags it is `--name`, or `--name/--no-name` for a bool."""
+    """An option. Without flags it is `--name`, or `--name/--no-name` for a bool.
+
+    `envvar` names a variable with the value; for a switch, `VARIABLE=VALUE` is what turns it on.
+    """
 
     def __init__(self, *flags: str, help: str, envvar: str = "", minimum: int | None = None) -> None:
         self.flags, self.help, self.envvar, self.minimum = flags, help, envvar, minimum

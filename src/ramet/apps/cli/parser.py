@@ -52,7 +52,7 @@ def parse(command: Command, words: list[str], before: Mapping[str, str], environ
     for parameter in command.options:
         if parameter.name in values:
             continue
-        text = before.get(parameter.name) or (environ.get(parameter.envvar) if parameter.envvar else None)
+        text = before.get(parameter.name) or _from_environ(parameter, environ)
         if text:
             given.add(parameter.name)
             values[parameter.name] = _convert(command, parameter, text)
@@ -63,6 +63,11 @@ def parse(command: Command, words: list[str], before: Mapping[str, str], environ
     if command.wants_given is not None:
         values[command.wants_given] = Given(given)
     return values
+
+
+def _from_environ(parameter: Parameter, environ: Mapping[str, str]) -> Any:
+    variable, _, value = parameter.envvar.partition("=")
+    return environ.get(variable) == value if value else environ.get(variable)
 
 
 def split(command: Command, words: list[str]) -> Words:

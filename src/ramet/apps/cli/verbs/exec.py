@@ -53,7 +53,12 @@ def execute(
     config: ConfigFile = None,
     quiet: Quiet = False,
     as_json: Annotated[
-        bool, Option("--json", help="Print one JSON object at the end: output, status, paths it touched.")
+        bool,
+        Option(
+            "--json",
+            envvar="RAMET_OUTPUT=json",
+            help="Print one JSON object at the end: output, status, paths it touched.",
+        ),
     ] = False,
     native: Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")] = False,
 ) -> int:

@@ -54,7 +54,7 @@ def log(
         log = handle.log(revision)
         known = {one.id for one in log}
         rows = [{**revision_row(r), "tags": names.get(r.id, []), **_expired_parents(handle, r, known)} for r in log]
-        if any("expired" in row for row in rows) and sys.stdout.isatty():
+        if any("expired" in row for row in rows) and not as_json:
             print("older revisions have expired", file=sys.stderr)
         columns = ["revision", "id", "time", "message", "lineage", "tags"]
         columns += [name for name in ("resumable", "notes") if any(row.get(name) for row in rows)]
@@ -172,7 +172,7 @@ def bisect(
     rows: list[dict[str, Any]] = [
         {"tried": s.revision.name, "verdict": s.verdict, "status": s.exit_code} for s in found.steps
     ]
-    if as_json or not sys.stdout.isatty():
+    if as_json:
         first, suspects = found.first_bad, [revision.name for revision in found.suspects]
         rows.append({"suspects": suspects} if first is None else {"first_bad": first.name, **revision_row(first)})
         show(rows, (), as_json)

@@ -73,7 +73,7 @@ def gc(
     with progress_bar(quiet) as progress:
         wanted = None if grace is None else parse_duration(grace)
         done = any_store(store).gc(grace=wanted, dry=dry_run, progress=progress)
-    if as_json or not sys.stdout.isatty():
+    if as_json:
         show([done.as_dict()], (), as_json)
         return
     for name in done.expired:

@@ -40,10 +40,8 @@ def list_workspaces(
     rows = []
     for name, head in found.heads().items():
         rows.append({"workspace": name, **(dict.fromkeys(KEYS) if head is None else revision_row(head))})
-    if not rows and not as_json and sys.stdout.isatty():
-        print(f"no workspaces in {store}; run `ramet create NAME`")
-        return
-    show(rows, ("workspace", "revision", "time", "message"), as_json)
+    empty = f"no workspaces in {store}; run `ramet create NAME`"
+    show(rows, ("workspace", "revision", "time", "message"), as_json, empty=empty)
 
 
 def _entry_row(name: str, found: Stat) -> dict[str, Any]:
