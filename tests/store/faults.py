@@ -62,9 +62,9 @@ class MortalDirectory(DirectoryObjects):
     def _sync_parent(self, key: str) -> None:
         self._countdown.step()
 
-    def delete(self, key: str) -> None:
+    def _unlink(self, key: str) -> bool:
         self._countdown.step()
-        super().delete(key)
+        return super()._unlink(key)
 
 
 class MortalBucket(ObstoreObjects):

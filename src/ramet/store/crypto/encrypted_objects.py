@@ -23,7 +23,7 @@ from ramet.store.crypto.keyrings import WrappedKey, decode_wraps, unwrap_key
 from ramet.store.crypto.wrapping_keys import KeySource, WrappingKey, open_key
 from ramet.store.objects.compression import OBJECT_BYTES, DamagedFrame, decompress
 from ramet.store.objects.log import Log
-from ramet.store.objects.objects import Objects, ObjectWriter
+from ramet.store.objects.objects import Objects, ObjectWriter, delete_all
 
 SCHEME: Final = "aes-256-gcm-1"
 _OF_WORKSPACES: Final = ("packs/", "revisions/")
@@ -173,6 +173,8 @@ class EncryptedObjects(CommonObjects):
         destroyed = {identity for identity in gone if self._is_destroyed(identity)}
         done = Shredded(workspace, len(destroyed), kept)
         names = self.keychain.names
+        first: list[str] = []
+        packs: list[str] = []
         for prefix in _OF_WORKSPACES:
             for key in list(self.list(prefix)):
                 if _is_pack(key):
@@ -182,13 +184,15 @@ class EncryptedObjects(CommonObjects):
                 except (KeyError, RametError):
                     continue
                 if found in destroyed:
-                    # The index goes first: a pack without one belongs to no workspace.
-                    self.raw.delete(names.encrypt(key))
+                    first.append(names.encrypt(key))
                     if key.endswith(".idx"):
-                        self.raw.delete(key.removesuffix(".idx") + ".pack")
-                    for note in list(self.list(f"pushed/{key.rpartition('/')[2]}/")):
-                        self.delete(note)
+                        packs.append(key.removesuffix(".idx") + ".pack")
+                    notes = self.list(f"pushed/{key.rpartition('/')[2]}/")
+                    first += (names.encrypt(note) for note in notes)
                     done.removed += 1
+        # Indexes go first: a pack without one belongs to no workspace.
+        delete_all(self.raw, first)
+        delete_all(self.raw, packs)
         return done
 
     def _is_destroyed(self, identity: bytes) -> bool:

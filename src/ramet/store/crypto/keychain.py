@@ -102,6 +102,10 @@ class CommonObjects:
     def delete(self, key: str) -> None:
         self.raw.delete(self.keychain.names.encrypt(key))
 
+    def delete_unsynced(self, key: str) -> None:
+        """As `delete`, without fsync where the storage supports that."""
+        getattr(self.raw, "delete_unsynced", self.raw.delete)(self.keychain.names.encrypt(key))
+
     def delete_all(self, keys: Sequence[str]) -> None:
         delete_all(self.raw, [self.keychain.names.encrypt(key) for key in keys])
 

@@ -20,7 +20,7 @@ from ramet.store.crypto.codec import as_encrypted
 from ramet.store.model import trees
 from ramet.store.model.ids import SIZE, RevisionId, kind_of
 from ramet.store.model.revisions import Revision
-from ramet.store.objects.objects import dead_probes
+from ramet.store.objects.objects import dead_probes, delete_all
 from ramet.store.packs.index import RECORD, Index
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.repack import RepackWriters
@@ -40,6 +40,8 @@ REPACK_DEAD_BYTES: Final = 4096
 TINY_PACK_BYTES: Final = 1024 * 1024
 REPACK_TINY_PACKS: Final = 64
 """Tiny packs from which on they are repacked."""
+REMOVAL_BATCH: Final = 256
+"""Objects that are deleted between two reports of progress, with one sync or request."""
 ORPHAN_SECONDS: Final = 600.0
 """Seconds before a pack without an index is removed at any grace: its writer may be alive."""
 ATTEMPTS: Final = 5
@@ -423,26 +425,26 @@ class _GcPass:
         return key.startswith(REVISIONS) and RevisionId(bytes.fromhex(key[len(REVISIONS) :])) in keep.revisions
 
     def _remove(self, keys: list[str]) -> dict[str, int]:
-        """Delete revisions first, then each index before its pack."""
+        """Delete revisions first, then indexes, then their packs. Each kind is gone for good before the next goes."""
         objects, packs = self.repository.objects, self.repository.packs
-        counts = {"packs": 0, "revisions": 0, "bytes": 0}
+        revisions = [key for key in keys if key.startswith(REVISIONS)]
+        doomed = [key for key in keys if key.startswith(PACKS)]
         known = set(packs.packs())
-        for number, key in enumerate(sorted(keys, key=lambda key: (not key.startswith(REVISIONS), key))):
-            self.progress("remove", number, len(keys))
-            if key.startswith(PACKS):
-                name = key[len(PACKS) :]
-                counts["bytes"] += pack_size(packs.index(name)) if name in known else 0
-                counts["packs"] += 1
-                objects.delete(f"{key}.idx")
-                objects.delete(f"{key}.pack")
-                continue
-            if key.startswith(REVISIONS):
-                counts["revisions"] += 1
-                for done in list(objects.list(f"pushed/{key[len(REVISIONS) :]}/")):
-                    objects.delete(done)
-            objects.delete(key)
-        self.progress("remove", len(keys), len(keys))
-        return counts
+        names = [key[len(PACKS) :] for key in doomed]
+        size = sum(pack_size(packs.index(name)) for name in names if name in known)
+        pushed = [note for key in revisions for note in objects.list(f"pushed/{key[len(REVISIONS) :]}/")]
+        rest = [key for key in keys if not key.startswith((REVISIONS, PACKS))]
+        kinds = (
+            [*pushed, *revisions, *rest], [f"{key}.idx" for key in doomed], [f"{key}.pack" for key in doomed],
+        )  # fmt: skip
+        total, done = sum(map(len, kinds)), 0
+        for kind in kinds:
+            for batch in (kind[at : at + REMOVAL_BATCH] for at in range(0, len(kind), REMOVAL_BATCH)):
+                self.progress("remove", done, total)
+                delete_all(objects, batch)
+                done += len(batch)
+        self.progress("remove", total, total)
+        return {"packs": len(doomed), "revisions": len(revisions), "bytes": size}
 
 
 def _copy(packs: PackReader, use: PackUsage, writer: PackWriter) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from ramet.core.errors import RametError
 from ramet.store.model.ids import kind_of
+from ramet.store.objects.objects import delete_all
 from ramet.store.packs.index import Index, Location
 from ramet.store.packs.reader import LARGE_PACK_BYTES, PackReader
 from ramet.store.packs.repack import RepackWriters
@@ -75,9 +76,8 @@ def consolidate_packs(repository: Repository) -> ConsolidationReport:
 
 def _remove_packs(repository: Repository, state: GcState, gone: list[str]) -> GcState:
     """Delete packs whose removal is recorded, then record that they are gone."""
-    for name in gone:
-        repository.objects.delete(f"{PACKS}{name}.idx")
-        repository.objects.delete(f"{PACKS}{name}.pack")
+    for kind in ("idx", "pack"):  # an index without its pack would be a hole
+        delete_all(repository.objects, [f"{PACKS}{name}.{kind}" for name in gone])
     repository.packs.refresh()
     keys = {PACKS + name for name in gone}
     if not keys <= state.sweeping or not keys:

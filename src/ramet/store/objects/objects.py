@@ -86,7 +86,8 @@ class MemoryObjects:
 
 
 class DirectoryObjects:
-    """Objects as files. Writes go to a temporary name, are synced, then renamed or linked.
+    """Objects as files. Writes go to a temporary name, are synced, then renamed or linked. Deletions are synced too:
+    what a later deletion relies on does not come back.
 
     The directory is created by the first write, for its owner only: opening a missing store leaves nothing behind.
     """
@@ -199,10 +200,25 @@ class DirectoryObjects:
             os.close(fd)
 
     def delete(self, key: str) -> None:
+        if self._unlink(key):
+            self._sync_parent(key)
+
+    def delete_all(self, keys: Sequence[str]) -> None:
+        """Delete many objects, in any order, with one sync for each directory."""
+        gone = {os.path.dirname(key): key for key in keys if self._unlink(key)}
+        for key in gone.values():
+            self._sync_parent(key)
+
+    def delete_unsynced(self, key: str) -> None:
+        """As `delete` without fsync: a loss of power may bring the object back."""
+        self._unlink(key)
+
+    def _unlink(self, key: str) -> bool:
         try:
             os.unlink(self._path(key))
         except FileNotFoundError:
-            return
+            return False
+        return True
 
     def clean(self, older: float) -> int:
         """Remove temporary files of dead writers that are `older` than this many seconds."""

@@ -175,9 +175,11 @@ class DraftWriter:
             self._kept = []
         self._kept.append(self._number)
         # On a disk one at a time, to bound the latency of a call; elsewhere many with one request.
-        many = DELETE_BATCH if getattr(objects, "remote", False) else 1
+        drop = None if getattr(objects, "remote", False) else getattr(objects, "delete_unsynced", None)
+        many = DELETE_BATCH if drop is None else 1
         if len(self._needless) >= many:
-            delete_all(objects, [key_of(self.name, self.fence, number) for number in self._needless[:many]])
+            keys = [key_of(self.name, self.fence, number) for number in self._needless[:many]]
+            delete_all(objects, keys) if drop is None else drop(keys[0])
             del self._needless[:many]
         return len(data)
 
