@@ -363,6 +363,18 @@ export interface Change {
   what: "added" | "removed" | "modified" | "renamed";
   /** The name before, of what was renamed. */
   old: string | null;
+  /** The entry in the older revision. */
+  before: ChangeSide | null;
+  /** The entry in the newer revision. */
+  after: ChangeSide | null;
+}
+
+export interface ChangeSide {
+  kind: "file" | "dir" | "link";
+  mode: number;
+  size: number;
+  /** Target of a link. */
+  target: string | null;
 }
 
 export interface BlameLine {

@@ -293,7 +293,7 @@ false; echo $?
     messages = [row["message"] for row in json.loads(command("log", "--json", "demo", home=tmp_path).stdout)]
     assert messages[:3] == ["... echo 2; echo 3; echo 4 > /m", "as git", "before a fork"]
     lines = done.stdout.splitlines()
-    assert lines[:3] == ["1", "2", "demo-1"] and "remove   /greeting" in lines and "other-1" in lines
+    assert lines[:3] == ["1", "2", "demo-1"] and "diff --git a/greeting b/greeting" in lines and "other-1" in lines
     assert "1" in lines and any(line.startswith("demo-1") and "first" in line for line in lines)
     assert "no verb !nonsense" in done.stderr
 
@@ -787,3 +787,49 @@ def test_a_pipe_gets_text_and_json_is_asked_for(tmp_path: Path) -> None:
     assert json.loads(ramet("log", "y", RAMET_OUTPUT="json"))["error"]["code"] == "workspace_not_found"
     assert ramet("ls", RAMET_OUTPUT="text") == ramet("ls"), "another value asks for nothing"
     assert ramet("tag", "demo") == "", "that there is nothing is no output"
+
+
+def test_diff_shows_lines_counts_or_names(tmp_path: Path) -> None:
+    def ramet(*words: str) -> str:
+        done = invoke(["--store", str(tmp_path), *words])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    ramet("create", "demo")
+    ramet("exec", "demo", "mkdir /src; seq 3 > /src/n; echo old > /note")
+    ramet("fork", "demo", "other")
+    ramet("exec", "other", "sed -i s/2/two/ /src/n; rm /note; echo 1 > /src/m")
+    assert "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n" in ramet("diff", "demo", "other")
+    assert ramet("diff", "other", "--name-only") == "/note\n/src/m\n/src/n\n"
+    assert ramet("diff", "other", "--name-only", "--", "/src/n") == "/src/n\n"
+    assert ramet("diff", "other", "--stat").splitlines() == [
+        " /note  | 1 -", " /src/m | 1 +", " /src/n | 2 +-", " 3 paths changed, 2 lines added, 2 lines removed",
+    ]  # fmt: skip
+    assert json.loads(ramet("diff", "other", "--stat", "--json"))[2] == {
+        "change": "modified", "path": "/src/n", "added": 1, "removed": 1,
+    }  # fmt: skip
+    assert ramet("diff", "demo@1", "demo@1") == ""
+
+
+def test_a_terminal_gets_a_coloured_diff_in_a_pager(tmp_path: Path) -> None:
+    store = ["--store", str(tmp_path)]
+    assert invoke(["create", "demo", *store]).exit_code == 0
+    assert invoke(["exec", "demo", "seq 3 > /n", *store]).exit_code == 0
+    env = {**os.environ, "PAGER": "sed s/^/paged:/", "TERM": "xterm"}
+    env.pop("NO_COLOR", None)
+    master, slave = pty.openpty()
+    line = [sys.executable, "-m", "ramet.apps.cli", "diff", "demo", *store]
+    done = subprocess.Popen(line, stdout=slave, stdin=slave, stderr=slave, env=env)
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            block = os.read(master, 4096)
+        except OSError:  # the terminal is closed
+            break
+        if not block:
+            break
+        seen += block
+    os.close(master)
+    assert done.wait() == 0
+    assert b"paged:\x1b[32m+1\x1b[0m\r\n" in seen

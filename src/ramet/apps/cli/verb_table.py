@@ -128,7 +128,7 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "umount": ("ramet umount demo /data",),
     "bind": ("ramet bind demo ./work -- make test", "ramet bind demo ./work"),
     "log": ("ramet log demo", "ramet log demo --graph"),
-    "diff": ("ramet diff demo", "ramet diff demo@3"),
+    "diff": ("ramet diff demo", "ramet diff demo@3 head --stat", "ramet diff demo other -- /src"),
     "show": ("ramet show demo@1:/greeting",),
     "blame": ("ramet blame demo:/greeting",),
     "history": ("ramet history demo", "ramet history demo --session worker -n 5 --json"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
@@ -33,6 +33,7 @@ from ramet.store.model.graph import GraphRow, draw_graph
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import MountState, Note, Revision
 from ramet.store.model.revisions import decode as decode_revision
+from ramet.store.model.trees import KINDS, Node
 from ramet.store.refs.grants import Access
 from ramet.store.refs.resolve import RevisionLike, spec_text
 from ramet.store.refs.retention import Pin
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from ramet.workspace.stored.archive_import import ImportResult
     from ramet.workspace.stored.bisect import BisectResult
     from ramet.workspace.stored.costs import CostRow
+    from ramet.workspace.stored.file_patch import FilePatch
     from ramet.workspace.stored.git_push import Push, Pushed, Secrets
     from ramet.workspace.stored.saved_state import EndedJob, SavedSession
 
@@ -75,6 +77,13 @@ def _stat(plain: Mapping[str, Any]) -> Stat:
     kind = Kind(plain["kind"])
     size = plain["size"] if kind is Kind.FILE else None
     return Stat(kind, size, plain["mtime_ns"] or None, mode=plain["mode"], target=plain["target"])
+
+
+def _node(plain: Mapping[str, Any] | None) -> Node | None:
+    """One side of a change; of its content only the target of a link is known."""
+    if plain is None:
+        return None
+    return Node(b"", KINDS.index(plain["kind"]), plain["mode"], 0, plain["size"], encode(plain["target"] or ""))
 
 
 def as_tag(workspace: str, plain: Mapping[str, Any]) -> Tag:
@@ -182,13 +191,24 @@ class RemoteRef:
         return [(plain["path"].rpartition("/")[2], _stat(plain)) for plain in found]
 
     def diff(self, older: RevisionLike | None = None, newer: RevisionLike | None = None) -> list[Difference]:
-        """List the changes from the older to the newer revision; with one, what it changed. Paths and kinds only."""
+        """List the changes from the older to the newer revision; with one, what it changed. Without content ids."""
         found: list[Difference] = []
         while True:
             page = self._get("diff", older=self._spec(older), newer=self._spec(newer), offset=len(found), limit=CHANGES)
-            found += [Difference(one["path"], one["what"], old=one["old"]) for one in page["changes"]]
+            found += [
+                Difference(one["path"], one["what"], _node(one["before"]), _node(one["after"]), one["old"])
+                for one in page["changes"]
+            ]
             if len(found) >= page["total"] or not page["changes"]:
                 return found
+
+    def patch(
+        self, older: RevisionLike | None = None, newer: RevisionLike | None = None, paths: Iterable[str] = ()
+    ) -> Iterator[FilePatch]:
+        """Yield the changed lines of each file, as `diff` takes its revisions; `str(patch)` is its text."""
+        from ramet.workspace.stored.file_patch import file_patches
+
+        return file_patches(self, older, newer, paths)
 
     def blame(self, path: str, revision: RevisionLike | None = None) -> list[BlameLine]:
         """Return for each line of a file the revision and, if known, the session and command that wrote it."""

@@ -422,10 +422,23 @@ class DiffQuery(Body):
     limit: Annotated[int, Meta(ge=1, le=100_000)] = 10_000
 
 
+class ChangeSide(Answer):
+    kind: Literal["file", "dir", "link"]
+    mode: int
+    size: int
+    target: str | None = None
+    """Target of a link."""
+
+
 class Change(Answer):
     path: str
     what: Literal["added", "removed", "modified", "renamed"]
     old: str | None = None
+    """The name before, of what was renamed."""
+    before: ChangeSide | None = None
+    """The entry in the older revision."""
+    after: ChangeSide | None = None
+    """The entry in the newer revision."""
 
 
 class Diff(Answer):

@@ -14,6 +14,7 @@ from ramet.core.paths import decode
 from ramet.core.resource import REDACTED
 from ramet.core.stat import Stat
 from ramet.store.model.revisions import MountState, Revision
+from ramet.store.model.trees import KINDS, LINK, Node
 from ramet.store.verbs.diff import Difference
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session
@@ -105,7 +106,15 @@ def file_stat(path: str, stat: Stat, nonce: str) -> models.FileStat:
 
 
 def change(difference: Difference) -> models.Change:
-    return models.Change(difference.path, difference.what, difference.old)
+    before, after = _change_side(difference.before), _change_side(difference.after)
+    return models.Change(difference.path, difference.what, difference.old, before, after)
+
+
+def _change_side(node: Node | None) -> models.ChangeSide | None:
+    if node is None:
+        return None
+    target = decode(node.payload) if node.kind == LINK else None
+    return models.ChangeSide(KINDS[node.kind], node.mode, node.size, target)
 
 
 def line(number: int, text: bytes) -> str:

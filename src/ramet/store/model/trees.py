@@ -8,13 +8,15 @@ or the target of a link; `group` connects the names of a hard-linked file, 0 for
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
 from ramet.store.model.ids import SIZE, ChunkId, TreeId, tree_id
 
 FILE, DIR, LINK = 0, 1, 2
+KINDS: Final[tuple[Literal["file", "dir", "link"], ...]] = ("file", "dir", "link")
+"""Names of the kinds, by number."""
 
 
 class Node(NamedTuple):

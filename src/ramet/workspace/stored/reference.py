@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ramet.core.errors import RametError, wrong_type
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ramet.workspace.stored.archive_import import ImportResult
     from ramet.workspace.stored.bisect import BisectResult
     from ramet.workspace.stored.costs import CostRow
+    from ramet.workspace.stored.file_patch import FilePatch
     from ramet.workspace.stored.git_push import Push, Pushed, Secrets
     from ramet.workspace.stored.saved_state import EndedJob, SavedSession
 
@@ -120,6 +121,14 @@ class StoredWorkspaceRef:
             )  # fmt: skip
         before = self._repository.read_revision(found.parents[0]) if found.parents else None
         return self._repository.diff(before, found)
+
+    def patch(
+        self, older: RevisionLike | None = None, newer: RevisionLike | None = None, paths: Iterable[str] = ()
+    ) -> Iterator[FilePatch]:
+        """Yield the changed lines of each file, as `diff` takes its revisions; `str(patch)` is its text."""
+        from ramet.workspace.stored.file_patch import file_patches
+
+        return file_patches(self, older, newer, paths)
 
     def blame(self, path: str, revision: RevisionLike | None = None) -> list[BlameLine]:
         """Return each line of a file with its revision, and the session and command that wrote it, if known."""

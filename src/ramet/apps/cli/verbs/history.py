@@ -9,6 +9,7 @@ from ramet.apps.cli.addresses import file_of, split_name
 from ramet.apps.cli.options import AsJson, Name, Where
 from ramet.apps.cli.output import parse_time, revision_row, show
 from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.patches import show_patches, show_stat
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, any_store
 
@@ -113,17 +114,35 @@ def _expired_parents(
 
 def diff(
     name: Name,
-    newer: Annotated[str | None, Argument(help="Newer revision, or OTHER@REVISION.")] = None,
+    newer: Annotated[str | None, Argument(help="Newer revision, OTHER or OTHER@REVISION.")] = None,
+    paths: Annotated[list[str] | None, Argument(help="Only these files and directories.")] = None,
     store: Where = HOME,
+    stat: Annotated[bool, Option("--stat", help="Only count the changed lines of each file.")] = False,
+    name_only: Annotated[bool, Option("--name-only", help="Only list the changed paths.")] = False,
+    context: Annotated[int, Option("--context", "-U", minimum=0, help="Lines of context around each change.")] = 3,
     as_json: AsJson = False,
 ) -> None:
-    """Show what changed from one revision to another; with one revision, what it changed."""
+    """Show what changed from one revision to another, as a patch; with one revision, what it changed."""
+    if newer is not None and newer.startswith("/"):
+        paths, newer = [newer, *(paths or [])], None
     where, revision = split_name(name)
+    found = any_store(store)
+    if newer is not None and newer in found:
+        newer = f"{newer}@head"
     older = revision if newer is None else revision or "head"
-    found = any_store(store)[where].diff(older, newer)
-    rows = [{"change": d.what, "path": d.path, **({"from": d.old} if d.old else {})} for d in found]
-    columns = ("change", "path", "from") if any("from" in row for row in rows) else ("change", "path")
-    show(rows, columns, as_json, empty="nothing differs")
+    if stat or not (as_json or name_only):
+        patches = found[where].patch(older, newer, paths or ())
+        if stat:
+            show_stat(list(patches), as_json)
+        else:
+            show_patches(patches, context)
+        return
+    tops = tuple(f"{path.rstrip('/')}/" for path in paths or ())
+    chosen = [d for d in found[where].diff(older, newer) if not tops or f"{d.path}/".startswith(tops)]
+    if name_only and not as_json:
+        print("".join(f"{d.path}\n" for d in chosen), end="")
+        return
+    show([{"change": d.what, "path": d.path, **({"from": d.old} if d.old else {})} for d in chosen], (), True)
 
 
 def show_file(place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file.")], store: Where = HOME) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import os
 import re
 import shlex
@@ -21,6 +22,7 @@ from ramet.apps.cli.addresses import split_name
 from ramet.apps.cli.options import ConfigFile, Where
 from ramet.apps.cli.output import iso_time, local_time, report_note
 from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.patches import show_patches
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, SERVERS, config_of, local_store, remote_store, store_for
 from ramet.core.errors import RametError
@@ -30,6 +32,7 @@ from ramet.workspace.loop_thread import LoopThread
 if TYPE_CHECKING:
     from ramet.apps.client.client import RemoteStore
     from ramet.core.stat import Stat
+    from ramet.workspace.stored.file_patch import FilePatch
     from ramet.workspace.stored.store import Store
 
 LINES: Final = 3
@@ -285,7 +288,27 @@ class Terminal:
         for operation in reversed(self._ws.history.since(self._since)):
             if operation.verb in WRITES and not operation.error:
                 seen[operation.path] = operation.verb
-        print("".join(f"{verb:<8} {path}\n" for path, verb in sorted(seen.items())), end="")
+        show_patches(patch for path in sorted(seen) if (patch := self._unsaved(path)) is not None)
+
+    def _unsaved(self, path: str) -> FilePatch | None:
+        """Compare a path with the last revision; None where the content is the same, or it is no file."""
+        from ramet.core.paths import parse
+        from ramet.core.stat import Kind
+        from ramet.workspace.stored.file_patch import file_patch
+
+        async def now() -> bytes | None:
+            try:
+                found = await self._ws.fs.stat(parse(path))
+                return await self._ws.fs.read_bytes(parse(path)) if found.kind is Kind.FILE else None
+            except OSError:
+                return None
+
+        before: bytes | None = None
+        if self._store[self._ws.name].head is not None:
+            with contextlib.suppress(RametError):  # the path is new, or was no file
+                before = b"".join(self._store[self._ws.name].show(path))
+        after = self._loop.run(now())
+        return None if before == after else file_patch(path, before, after)
 
     def _fork(self, name: str) -> None:
         if not name:
@@ -333,8 +356,7 @@ class RemoteTerminal(Terminal):
         report_note(made, _message(message))
 
     def _diff(self, _: str) -> None:
-        for one in self._store[self._ws.name].diff(self._ws.revision):
-            print(f"{one.what:<8} {one.path}")
+        show_patches(self._store[self._ws.name].patch(self._ws.revision))
 
     def _mounts(self, _: str) -> None:
         for mount in self._loop.run(self._ws.mounts()):
