@@ -4,7 +4,7 @@ import { invalid } from "./errors.js";
 
 /**
  * @import {
- *   Bytes, Change, CommandRecord, FileStat, MountInfo, Pin, Retention, Revision, SessionInfo, Tag, WaitingPush,
+ *   Bytes, Change, ChangeSide, CommandRecord, FileStat, MountInfo, Pin, Retention, Revision, SessionInfo, Tag, WaitingPush,
  *   WorkspaceInfo
  * } from "./types.js"
  */
@@ -198,8 +198,16 @@ export function fileStat({ path, kind, size = null, mtime_ns: ns = null, mode = 
  * @param {Plain} found
  * @returns {Change}
  */
-export function change({ path, what, old = null }) {
-  return { path, what, old };
+export function change({ path, what, old = null, before = null, after = null }) {
+  return { path, what, old, before: before && changeSide(before), after: after && changeSide(after) };
+}
+
+/**
+ * @param {Plain} found
+ * @returns {ChangeSide}
+ */
+function changeSide({ kind, mode, size, target = null }) {
+  return { kind, mode, size, target };
 }
 
 /**

@@ -46,7 +46,8 @@ describe("sandboxes", () => {
     const branch = await ws.fork("proj-x-1", "proj-x-branch");
     assert.equal(branch?.content, revs[0].content);
     await ws.files.write("/workspace/data.txt", "changed");
-    assert.deepEqual(await ws.diff(), [{ path: "/workspace/data.txt", what: "modified", old: null }]);
+    const changes = (await ws.diff()).map((one) => [one.path, one.what, one.old, one.before?.kind, one.after?.kind]);
+    assert.deepEqual(changes, [["/workspace/data.txt", "modified", null, "file", "file"]]);
     const back = await ws.revert("proj-x-1");
     assert.deepEqual([back.name, back.content], ["proj-x-3", revs[0].content]);
     assert.equal(text.decode(await ws.show("/workspace/data.txt", "proj-x-2")), "changed");
