@@ -60,5 +60,5 @@ it("works through every tool, keeps instances apart, and leaves a history", { sk
   }
   assert.equal(await ws.files.readText("/project/src/a.txt"), "alpha\ngamma\n");
   assert.deepEqual((await ws.sessions()).map((one) => one.id).filter((id) => id !== "default").length, 2);
-  assert.ok((await ws.log()).some((revision) => revision.message.includes("wc -l src/a.txt")));
+  assert.ok((await ws.history()).some((record) => record.command.includes("wc -l src/a.txt")));
 });
