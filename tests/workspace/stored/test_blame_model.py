@@ -1,5 +1,7 @@
 """Random changes of all kinds by random agents, on a model that knows who wrote each line: blame agrees with it.
 
+History, log, events and past revisions are compared with the model too. A part of the rounds has a directory on disk.
+
 The size is `RAMET_BLAME_ROUNDS` (120 rounds); `RAMET_BLAME_SEED` is the first seed. A round is one workspace. Lines are
 unique unless they repeat on purpose: of equal lines in the history of a file, any writer is right.
 """
@@ -11,13 +13,16 @@ import os
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 
 import pytest
 
-from ramet import RametError, Store
+from ramet import DiskResource, RametError, Store
 from ramet.core.paths import parse
 from ramet.store.objects.objects import MemoryObjects
+from ramet.store.refs.feed import events
 from ramet.workspace.agent.tools import TOOLS, Toolbox, call_tool
+from ramet.workspace.stored.store import WorkspaceOpener
 from ramet.workspace.workspace import Workspace
 
 ROUNDS = int(os.environ.get("RAMET_BLAME_ROUNDS", "120"))
@@ -25,6 +30,9 @@ SEED = int(os.environ.get("RAMET_BLAME_SEED", "1"))
 PARTS = 4
 AGENTS = ("ada", "bob", "cy", "dan", "eve")
 NAMES = ("/a", "/b", "/c", "/d/a", "/d/b", "/e/a")
+ON_DISK = ("/disk/a", "/disk/b")
+VERBS = ("revert", "merge")
+"""Kinds of events that a verb makes."""
 
 Line = tuple[str, str]
 """A line and its writer."""
@@ -65,6 +73,22 @@ class Round:
         self.forks = 0
         self.seen: dict[str, Files] = {}
         """The files of each revision."""
+        self.verbs: list[str] = []
+        """The kinds of the events that verbs made on `w`."""
+        self.disk = self.random.random() < 0.25
+        self.names = NAMES + ON_DISK if self.disk else NAMES
+        self.directories = TemporaryDirectory()
+        self.opens = 0
+
+    def open(self, name: str) -> WorkspaceOpener:
+        """Open a workspace; its disk is a new directory each time, which gets the saved content."""
+        if not self.disk:
+            return self.store.open(name)
+        self.opens += 1
+        place = os.path.join(self.directories.name, str(self.opens))
+        disk = {"/disk": DiskResource(place, create=True)}
+        saved = self.store[name].head is not None
+        return self.store.open(name, resources=disk) if saved else self.store.open(name, mounts=disk)
 
     # ------------------------------------------------------------------------------------------------- changes
 
@@ -94,7 +118,7 @@ class Round:
         return command
 
     async def create(self, ws: Workspace, model: Model, agent: str) -> str:
-        path = self.random.choice(NAMES)
+        path = self.random.choice(self.names)
         lines = [model.new(self.text(), agent) for _ in range(self.random.randint(0, 5))]
         model.files[path] = lines
         words = " ".join(text for text, _ in lines)
@@ -106,7 +130,7 @@ class Round:
         path = self.path(model.files)
         line = model.new(self.text(), agent)
         model.files[path] = [line, *model.files[path]]
-        return await self.run(ws, model, agent, f"{{ echo {line[0]}; cat {path}; }} > /new~; mv /new~ {path}")
+        return await self.run(ws, model, agent, f"{{ echo {line[0]}; cat {path}; }} > {path}~; mv {path}~ {path}")
 
     async def append(self, ws: Workspace, model: Model, agent: str) -> str:
         path, line = self.path(model.files), model.new(self.text(), agent)
@@ -226,7 +250,7 @@ class Round:
 
     async def live(self, name: str = "w") -> None:
         """Work in the open workspace, with commits at any point."""
-        async with self.store.open(name) as ws:
+        async with self.open(name) as ws:
             for _ in range(self.random.randint(1, 8)):
                 chance = self.random.random()
                 if chance < 0.2:
@@ -241,7 +265,7 @@ class Round:
             self.seen[head.name] = self.model.copy().files
 
     async def by_verbs(self) -> None:
-        """Revert, revert a path, or fork, work on both sides, and merge."""
+        """Revert, revert a path, undo, or fork, work on both sides, and merge."""
         ref, chance, model = self.store["w"], self.random.random(), self.model
         if not self.seen:
             return  # only reads so far, which make no revision
@@ -251,20 +275,56 @@ class Round:
         if chance < 0.3:
             self.steps.append(f"revert {past}")
             ref.revert(past)
+            self.verbs.append("revert")
             model.files = then
             model.records.append(("revert", actor))
-        elif chance < 0.5:
+        elif chance < 0.45:
             path = self.random.choice(sorted({*then, *model.files}) or ["/a"])
             self.steps.append(f"revert {path} to {past}")
             ref.revert(past, paths=[path])
+            self.verbs.append("revert")
             model.files = {name: lines for name, lines in model.files.items() if name != path}
             if path in then:
                 model.files[path] = then[path]
             model.records.append(("revert", actor))
-        elif chance < 0.8:
+        elif chance < 0.65:
+            self.undo(self.random.choice([None, None, *AGENTS]))
+        elif chance < 0.85:
             await self.fork_and_merge()
         self.model.files = self.model.copy().files  # the past stays as it was
         self.seen[ref.find().name] = self.model.copy().files
+
+    def undo(self, agent: str | None) -> None:
+        """Undo the last change, or what an agent changed."""
+        ref, head = self.store["w"], self.store["w"].find()
+        self.steps.append(f"undo {agent or 'the last change'}")
+        try:
+            done = ref.undo(agent=agent)
+        except RametError as error:
+            assert error.code in ("not_found", "unsupported"), self.told()
+            self.steps.append(error.cause)
+            return
+        if done.revision is None:
+            self.steps.append("conflicts")
+            return
+        self.verbs.append("revert")
+        self.model.records.append(("revert", self.store.repository.actor))
+        self.model.files = self.stored(self.model)
+        if agent is None and done.revision.lineage == f"undo:{head.name}":
+            parents = [one.name for one in ref.log() if one.id in head.parents[:1]]
+            before = self.seen[parents[0]] if parents else {}
+            assert _texts(self.model.files) == _texts(before), self.told()
+
+    def stored(self, model: Model, revision: str | None = None) -> Files:
+        """The files of a revision. What a merge puts together is the merge's business; who wrote the lines is not."""
+        found: Files = {}
+        for path in (*self.names, "/e/b"):
+            try:
+                texts = b"".join(self.store["w"].show(path, revision)).decode().splitlines()
+            except RametError:
+                continue
+            found[path] = [(text, min(model.wrote[text])) for text in texts]
+        return found
 
     async def fork_and_merge(self) -> None:
         ref, before = self.store["w"], self.model
@@ -285,20 +345,12 @@ class Round:
             self.steps.append("conflicts")
             return
         self.steps.append("merge")
-        if ref.find().lineage.startswith("merge"):
+        if ref.find().lineage == f"merge:{self.store[side].find().name}":
             ours.records.append(("merge", actor))
+            self.verbs.append("merge")
         for text, who in theirs.wrote.items():
             ours.wrote.setdefault(text, set()).update(who)
-        # What a merge puts together is the merge's business; who wrote the lines is not.
-        merged: Files = {}
-        for path in NAMES:
-            try:
-                texts = b"".join(ref.show(path)).decode().splitlines()
-            except RametError:
-                continue
-            known = {**dict(theirs.files.get(path, [])), **dict(ours.files.get(path, []))}
-            merged[path] = [(text, known[text]) for text in texts]
-        ours.files = merged
+        ours.files = self.stored(ours)
 
     # -------------------------------------------------------------------------------------------------- checks
 
@@ -308,6 +360,14 @@ class Round:
         assert history == model.records, self.told()
         numbers = [one.number for one in ref.history()]
         assert numbers == list(range(1, len(numbers) + 1)), self.told()
+        revisions = [one for one in ref.log() if one.workspace == name]
+        assert [one.seq for one in revisions] == list(range(len(revisions), 0, -1)), self.told()
+        told = [event.data for event in events(self.store.repository) if event.data["workspace"] == name]
+        assert [one["revision"] for one in told] == [one.name for one in reversed(revisions)], self.told()
+        if name == "w":
+            assert [one["kind"] for one in told if one["kind"] in VERBS] == self.verbs, self.told()
+            for past, files in self.random.sample(sorted(self.seen.items()), min(2, len(self.seen))):
+                assert _texts(self.stored(model, past)) == _texts(files), (past, self.told())
         for path, lines in model.files.items():
             found = ref.blame(path)
             assert [line.text.decode().rstrip("\n") for line in found] == [text for text, _ in lines], self.told()
@@ -320,11 +380,19 @@ class Round:
         return f"seed {self.seed}\n" + "\n".join(self.steps)
 
     async def act(self) -> None:
+        with self.directories:
+            await self.rounds()
+
+    async def rounds(self) -> None:
         for _ in range(self.random.randint(1, 4)):
             await self.live()
             await self.by_verbs()
             self.steps.append("check")
             self.check()
+
+
+def _texts(files: Files) -> dict[str, list[str]]:
+    return {path: [text for text, _ in lines] for path, lines in files.items()}
 
 
 @pytest.mark.parametrize("part", range(PARTS))
