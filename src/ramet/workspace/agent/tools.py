@@ -204,9 +204,12 @@ async def _log(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> 
     _, handle = box.stored()
     found = await asyncio.to_thread(handle.log)
     shown = [
-        {"revision": r.name, "id": r.id.hex()[:12], "time": r.time, "message": r.message, "lineage": r.lineage}
+        {
+            "revision": r.name, "id": r.id.hex()[:12], "time": r.time, "message": r.message, "lineage": r.lineage,
+            "agent": r.agent, **({"notes": [note.message for note in r.notes]} if r.notes else {}),
+        }
         for r in found[: given.get("limit", 50)]
-    ]
+    ]  # fmt: skip
     return {"revisions": shown, "total": len(found)}
 
 
