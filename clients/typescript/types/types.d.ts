@@ -103,6 +103,14 @@ export interface Revision {
     /** Paths whose new content seemed to hold secrets, each with the kind. */
     suspected: string[];
     mounts: MountInfo[];
+    /** Messages of later commits that had nothing to write, in `log` and in the answer of such a commit. */
+    notes: Note[];
+}
+/** A message about a revision that was given later. */
+export interface Note {
+    message: string;
+    author: string;
+    time: Date;
 }
 export interface MountInfo {
     prefix: string;
@@ -336,6 +344,17 @@ export interface Change {
     what: "added" | "removed" | "modified" | "renamed";
     /** The name before, of what was renamed. */
     old: string | null;
+    /** The entry in the older revision. */
+    before: ChangeSide | null;
+    /** The entry in the newer revision. */
+    after: ChangeSide | null;
+}
+export interface ChangeSide {
+    kind: "file" | "dir" | "link";
+    mode: number;
+    size: number;
+    /** Target of a link. */
+    target: string | null;
 }
 export interface BlameLine {
     number: number;

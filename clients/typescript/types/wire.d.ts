@@ -97,7 +97,7 @@ export declare function fileStat({ path, kind, size, mtime_ns: ns, mode, etag, .
  * @param {Plain} found
  * @returns {Change}
  */
-export declare function change({ path, what, old }: Plain): Change;
+export declare function change({ path, what, old, before, after }: Plain): Change;
 /**
  * @param {Plain} found
  * @returns {Tag}

@@ -202,14 +202,16 @@ export declare class Workspace extends Place {
      */
     show(path: string, of?: string, options?: Abortable): Promise<Bytes>;
     /**
-     * Everything into one revision, durable when this resolves.
-     * @param {Changing & { message?: string, author?: string, traceId?: string }} [options]
+     * Everything into one revision, durable when this resolves. When nothing changed, the message becomes a note on
+     * the head, which is given back with it in `notes`; `subject` is the message where none is given, and never a note.
+     * @param {Changing & { message?: string, author?: string, traceId?: string, subject?: string }} [options]
      * @returns {Promise<Revision>}
      */
     commit(options?: Changing & {
         message?: string;
         author?: string;
         traceId?: string;
+        subject?: string;
     }): Promise<Revision>;
     /**
      * A new workspace that begins with a revision of this one (what it holds now when null); its head is given back.
