@@ -113,15 +113,16 @@ export class AgentRun {
   }
 
   /**
-   * A new workspace. With `reuse` one that is there is fine. One of kind `memory` is gone when the server ends.
+   * A new workspace. With `reuse` one that is there is fine. One of kind `memory` is gone when the server ends. A `native`
+   * one runs real programs, on a server that allows them.
    * @param {string} name
-   * @param {Changing & { kind?: "stored" | "memory", reuse?: boolean }} [options]
+   * @param {Changing & { kind?: "stored" | "memory", reuse?: boolean, native?: boolean }} [options]
    * @returns {Promise<Workspace>}
    */
   async createWorkspace(name, options = {}) {
-    const { kind, reuse } = known("createWorkspace", options, "kind", "reuse");
+    const { kind, reuse, native } = known("createWorkspace", options, "kind", "reuse", "native");
     try {
-      await this.#http.post("/v1/workspaces", { name, kind }, options);
+      await this.#http.post("/v1/workspaces", { name, kind, native }, options);
     } catch (error) {
       if (!(reuse && error instanceof RametError && error.code === "workspace_exists")) throw error;
     }

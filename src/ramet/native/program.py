@@ -73,6 +73,10 @@ class Daemons:
         self._fds.add(fd)
         loop.add_reader(fd, readable)
 
+    @property
+    def alive(self) -> bool:
+        return bool(self._fds)
+
     def close(self) -> None:
         try:
             loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()

@@ -31,6 +31,7 @@ class Runtime:
         self._lowers = Lowers(self.layout.base, self.layout.owner)
         self.used = 0
         """Programs that were started."""
+        self._running = 0
         self._places: dict[str, TreePlace] = {}
         self._binds: list[Bind] = []
         self._uppers: dict[str, Upper] = {}
@@ -79,20 +80,40 @@ class Runtime:
     def open(self) -> Mapping[str, TreeResource]:
         """Build the box, and return the in-process view of each tree."""
         for prefix in (*self._places, *(bind.prefix for bind in self._binds)):
-            first = prefix[1:].partition("/")[0]
-            if first in SYSTEM_NAMES:
-                raise RametError(
-                    "native_unavailable", f"cannot run native programs: {prefix} is mounted in the box's own /{first}",
-                    "Mount it elsewhere.",
-                )  # fmt: skip
+            self._check_prefix(prefix)
+        self._build()
+        self.changes()
+        return self._trees
+
+    def reopen(self) -> None:
+        """Build the box again, with trees and directories that were added since; no program may run."""
+        if self._box is not None:
+            self._box.kill()
+        self._build()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no program runs, not even a daemon."""
+        return not self._running and not self._daemons.alive
+
+    def _build(self) -> None:
         self._make_mount_points()
         self._box = Box(self.options, self.layout, self._places, self._binds)
         owner = self.layout.owner
         for prefix, fd in self._box.build().items():
+            if prefix in self._trees:
+                self._trees[prefix].adopt(fd)
+                continue
             self._trees[prefix] = TreeResource(fd, self._places[prefix], owner, top=prefix == "/")
             self._uppers[prefix] = Upper(self._places[prefix].upper)
-        self.changes()
-        return self._trees
+
+    def _check_prefix(self, prefix: str) -> None:
+        first = prefix[1:].partition("/")[0]
+        if first in SYSTEM_NAMES:
+            raise RametError(
+                "native_unavailable", f"cannot run native programs: {prefix} is mounted in the box's own /{first}",
+                "Mount it elsewhere.",
+            )  # fmt: skip
 
     def _make_mount_points(self) -> None:
         """Create the directories of nested mounts in a layer where they are no change of the workspace."""
@@ -126,7 +147,11 @@ class Runtime:
             for prefix, fd in box.build().items():
                 self._trees[prefix].adopt(fd)
         self.used += 1
-        return await run_program(box, self._daemons, path, proc, proc.env)
+        self._running += 1
+        try:
+            return await run_program(box, self._daemons, path, proc, proc.env)
+        finally:
+            self._running -= 1
 
     @property
     def entries(self) -> int:

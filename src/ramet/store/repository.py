@@ -38,6 +38,7 @@ from ramet.store.refs import ancestry
 from ramet.store.refs.gc_log import CACHE_SECONDS, GcLog, GcState
 from ramet.store.refs.grants import CALLER, TRUSTED, Access, Grants
 from ramet.store.refs.leases import Leases, holder_name
+from ramet.store.refs.native_flags import NativeFlags
 from ramet.store.refs.notes import Notes
 from ramet.store.refs.refs import RECORD, RefEntry, not_found
 from ramet.store.refs.resolve import RevisionLike, expired_error, find_revision, resolve_revision
@@ -105,6 +106,7 @@ class Repository:
         """In an encrypted store, the objects of commits in progress, by workspace."""
         self.refs, self.tags = Leases(log("refs"), clock), Tags(log("tags"), clock)
         self.gc_log, self.policies = GcLog(log("gc")), RetentionPolicies(log("policy"), clock)
+        self.native_flags = NativeFlags(self.objects)
         self.pins = Pins(self.objects, clock)
         self.grants, self.notes = Grants(log("grants"), clock), Notes(log("notes"), clock)
         self.packs = self._reader()
@@ -215,6 +217,7 @@ class Repository:
         if entry.number > 1:
             self.tags.clear(name)  # of the removed workspace of this name
             self.policies.clear(name)
+            self.native_flags.clear(name)
             for key in list(self.objects.list(f"bindings/{name}/")):
                 self.objects.delete(key)
             self._forget_drafts(name)
@@ -274,6 +277,7 @@ class Repository:
         if why:
             raise RametError("workspace_held", f"workspace {name!r} is held: {why}", "lift the hold first")
         self.refs.delete(name)
+        self.native_flags.clear(name)
         self.tags.clear(name)
         self.grants.clear(name)
         self._forget_drafts(name)

@@ -72,6 +72,22 @@ class NativePrograms:
             found[parse(text)] = replace(mounts[parse(text)], resource=tree, checkout=None)
         return found
 
+    def add_mount(self, mount: Mount) -> Mount:
+        """Show a mount that was added later to programs; while one runs, it stays in process."""
+        runtime, prefix = self._runtime, str(mount.prefix)
+        local = mount.memory is not None or mount.directory is not None
+        if not local or prefix in self.trees or not runtime.idle:
+            self._unseen.append(f"{prefix} ({type(mount.resource).__name__})")
+            return mount
+        if mount.memory is None:
+            assert mount.directory is not None
+            runtime.add_directory(prefix, mount.directory, writable=mount.mode is MountMode.WRITE)
+            runtime.reopen()
+            return mount
+        runtime.add_memory(prefix, mount.memory)
+        runtime.reopen()
+        return replace(mount, resource=self.trees[prefix])
+
     # ------------------------------------------------------------------------------------- for the shell
 
     def has(self, path: str) -> bool:

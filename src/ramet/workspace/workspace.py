@@ -106,6 +106,8 @@ class Workspace:
         self.native = as_native(native)
         self.programs: NativePrograms | None = None
         """The box of native programs; None when they are off."""
+        self.native_problem = ""
+        """Why native programs are off in a workspace that asks for them."""
         if limits is not None:
             self.settings = Settings(**{**self.settings.__dict__, "limits": limits})
         self.policy = Policy.from_dict(policy) if isinstance(policy, Mapping) else policy
@@ -177,6 +179,8 @@ class Workspace:
                 raise RametError("already_exists", f"cannot mount at {prefix}: it is in use", "unmount it first")
             self._vfs.unmount(path)
         made = as_mount(prefix, (resource, as_mode(mode)))
+        if self.programs is not None:
+            made = self.programs.add_mount(made)
         self._add(made)
         if self.recorder.ledger is not None:
             self.recorder.ledger.mounted(path)
@@ -242,7 +246,7 @@ class Workspace:
             workspace=self,
             pids=self._pids,
             programs=self.programs,
-            explain=_Explanation() if self.programs is None else None,
+            explain=_Explanation(self) if self.programs is None else None,
         )
         user = settings.user
         given = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "PATH": PATH, **self._env}
@@ -474,14 +478,15 @@ class Workspace:
 class _Explanation:
     """Say once per session why a usual program is not there."""
 
-    def __init__(self) -> None:
-        self._said = False
+    def __init__(self, ws: Workspace) -> None:
+        self._ws, self._said = ws, False
 
     def __call__(self, name: str) -> str:
         if self._said or name not in USUAL:
             return ""
         self._said = True
-        return OFF
+        problem = self._ws.native_problem
+        return f"ramet: real programs are off here: {problem}\n" if problem else OFF
 
 
 def _check_types(env: object, secrets: object, policy: object, limits: object, settings: object) -> None:

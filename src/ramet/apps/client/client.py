@@ -80,9 +80,10 @@ class RemoteStore:
         """Run a blocking call of the client in a thread: `await store.aio(store["w"].log)`."""
         return await asyncio.to_thread(call, *args, **kwargs)
 
-    def create(self, name: str, kind: str = "stored") -> RemoteRef:
-        """Create an empty workspace; kind `memory` lasts until the server stops."""
-        self._http.ask("POST", "/v1/workspaces", {"name": name, "kind": kind})
+    def create(self, name: str, kind: str = "stored", *, native: bool = False) -> RemoteRef:
+        """Create an empty workspace; kind `memory` lasts until the server stops. A `native` one runs real programs."""
+        asked = {"name": name, "kind": kind, **({"native": True} if native else {})}
+        self._http.ask("POST", "/v1/workspaces", asked)
         return self._ref(name)
 
     def ls(self) -> list[str]:

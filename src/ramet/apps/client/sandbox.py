@@ -31,8 +31,9 @@ class RemoteAgentRun:
     def __init__(self, store: RemoteStore) -> None:
         self.store = store
 
-    def create_workspace(self, name: str) -> RemoteRef:
-        return self.store.create(name)
+    def create_workspace(self, name: str, *, native: bool = False) -> RemoteRef:
+        """Create an empty workspace; sandboxes of a `native` one run real programs, where the server allows it."""
+        return self.store.create(name, native=native)
 
     def workspace(self, name: str) -> RemoteRef:
         return self.store[name]

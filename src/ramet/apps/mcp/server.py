@@ -13,7 +13,7 @@ from ramet import __version__
 from ramet.core.errors import RametError, missing_extra
 from ramet.core.paths import parse
 from ramet.store.model.address import parse_address
-from ramet.workspace.agent.tools import TOOLS, Tool, Toolbox, call_tool, chosen_tools
+from ramet.workspace.agent.tools import TOOLS, Tool, Toolbox, call_tool, chosen_tools, what_runs
 from ramet.workspace.config import Config
 from ramet.workspace.stored.store import Store
 from ramet.workspace.workspace import Workspace
@@ -66,7 +66,8 @@ def mcp_server(
         return types.ReadResourceResult(contents=[await _resource(box, str(params.uri))])
 
     return Server(
-        "ramet", version=__version__, instructions="A workspace: a file tree, a shell over it, every state versioned.",
+        "ramet", version=__version__,
+        instructions=f"A workspace: a file tree, a shell over it, every state versioned. {what_runs(ws)}".strip(),
         on_list_tools=list_tools, on_call_tool=call, on_list_resource_templates=templates,
         on_list_resources=resources, on_read_resource=read,
     )  # fmt: skip
@@ -120,13 +121,14 @@ async def _resource(box: Toolbox, uri: str) -> Any:
 
 @asynccontextmanager
 async def _served(
-    store: Store | RemoteStore, name: str, tools: Iterable[str] | None, config: Config | None
+    store: Store | RemoteStore, name: str, tools: Iterable[str] | None, config: Config | None, native: bool = False
 ) -> AsyncIterator[Server[Any]]:
     """Open a workspace of a store or a remote server, and yield its MCP server."""
     if name not in store:
-        store.create(name)
+        store.create(name, native=native)
     if isinstance(store, Store):
-        async with store.open(name) if config is None else config.open(store, name) as ws:
+        more: dict[str, Any] = {"native": True} if native else {}
+        async with store.open(name, **more) if config is None else config.open(store, name, **more) as ws:
             yield mcp_server(ws, tools)
         return
     if config is not None:
@@ -138,10 +140,15 @@ async def _served(
 
 
 async def run_stdio(
-    store: Store | RemoteStore, name: str, tools: Iterable[str] | None = None, *, config: Config | None = None
+    store: Store | RemoteStore,
+    name: str,
+    tools: Iterable[str] | None = None,
+    *,
+    config: Config | None = None,
+    native: bool = False,
 ) -> None:
     """Serve a workspace on stdin and stdout; commit changes when the client disconnects."""
-    async with _served(store, name, tools, config) as server, stdio_server() as (reading, writing):
+    async with _served(store, name, tools, config, native) as server, stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
@@ -155,6 +162,7 @@ async def run_http(
     stop: asyncio.Event | None = None,
     config: Config | None = None,
     listening: socket.socket | None = None,
+    native: bool = False,
 ) -> None:
     """Serve a workspace on `http://127.0.0.1:PORT/mcp`, with a token if one is set.
 
@@ -166,7 +174,7 @@ async def run_http(
     from ramet.apps.server.connections import configure
     from ramet.apps.server.settings import ServerSettings
 
-    async with _served(store, name, tools, config) as served:
+    async with _served(store, name, tools, config, native) as served:
         app: Any = served.streamable_http_app()
         settings = ServerSettings(token=token)
         http = configure(Authentication(app, settings), settings.bounds, port=port)

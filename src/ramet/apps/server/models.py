@@ -58,6 +58,8 @@ class CreateWorkspace(Body):
     name: Name
     kind: Literal["stored", "memory"] = "stored"
     """A stored workspace is durable; a memory workspace ends with the server."""
+    native: bool = False
+    """Run real programs in it, on a server that allows them."""
 
 
 class Mounted(Answer):

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context, copy_context
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Literal, TypeVar, cast
 
 from ramet.apps.server.events import Events
@@ -239,6 +240,8 @@ class OpenWorkspaces:
             "settings": self._workspace_settings(config), "wait": self.settings.wait,
             "commit": "timer" if timer else "close", "every": self.settings.every if timer else None,
         }  # fmt: skip
+        if not self._allows_native(config):
+            options["native"] = False
         if config is not None:
             opening = await self.blocking(config.open, store, name, **options)
         else:
@@ -267,6 +270,9 @@ class OpenWorkspaces:
 
     def _config(self, name: str) -> Config | None:
         return self.settings.configs.get(name) or self.settings.configs.get("*")
+
+    def _allows_native(self, config: Config | None) -> bool:
+        return self.settings.native or (config is not None and config.native)
 
     def _server_mounts(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the server's mounts for a workspace, and resources for mounts saved without content."""
@@ -360,7 +366,9 @@ class OpenWorkspaces:
         config = self._config(name)
         return name in self._open or (config is not None and config.name == name)
 
-    async def add_memory(self, name: str, ws: Workspace | None = None, owner: str | None = None) -> OpenWorkspace:
+    async def add_memory(
+        self, name: str, ws: Workspace | None = None, owner: str | None = None, *, native: bool = False
+    ) -> OpenWorkspace:
         """Add a workspace without a store."""
         async with self._alone(name):
             if name in self._open or (self.store is not None and await self.blocking(self.store.__contains__, name)):
@@ -368,10 +376,10 @@ class OpenWorkspaces:
             self._check_room()
             config = self._config(name)
             if ws is None and config is not None:
-                ws = await self.blocking(config.workspace)
+                ws = await self.blocking(partial(config.workspace, native=native or None))
             if ws is None:
                 given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
-                ws = Workspace(given, settings=self._workspace_settings())
+                ws = Workspace(given, settings=self._workspace_settings(), native=native)
             hosted = self._open[name] = OpenWorkspace(name, ws, None, self.events)
             hosted.owner = owner
             return hosted
@@ -408,6 +416,8 @@ class OpenWorkspaces:
 
         def opens(name: str, **options: Any) -> WorkspaceOpener:
             options["settings"] = self._workspace_settings(config)
+            if not self._allows_native(config):
+                options["native"] = False
             if config is None:
                 return self.need_store().open(name, mounts=mounts, resources=resources, **options)
             return config.open(store, name, **{**options, "secrets": {**config.secrets, **options["secrets"]}})

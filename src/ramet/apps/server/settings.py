@@ -85,6 +85,8 @@ class ServerSettings:
     """Resources for mounts that were saved without credentials, by workspace and prefix."""
     configs: Mapping[str, Config] = field(default_factory=dict)
     """Configurations by workspace name; `*` is the default."""
+    native: bool = False
+    """Whether workspaces that were created native run real programs on this machine."""
     tune_gc: bool = False
     """Collect garbage between requests instead of during them. Process-wide: only for a dedicated process."""
 

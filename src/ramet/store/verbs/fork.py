@@ -46,6 +46,8 @@ def fork(repository: Repository, name: str, spec: RevisionLike | None, new_name:
         ops=no_writers(number, number), author=actor, agent="", trace_id="", phase="Committed",
     )  # fmt: skip
     begin(repository, new_name, revision, source, seen)
+    if repository.native_flags.of(name):
+        repository.native_flags.set(new_name)
     return revision
 
 

@@ -113,6 +113,7 @@ class SandboxOptions:
     git_secrets: Secrets = field(default_factory=dict)
     resume: bool = True
     drafts: str | float = "each"
+    native: bool | None = None
 
 
 def namespace_address(store: str, namespace: str) -> str:
@@ -149,8 +150,9 @@ class AgentRun:
         self.store = store
         self.checkpointer = checkpointer
 
-    def create_workspace(self, name: str) -> StoredWorkspaceRef:
-        return self.store.create(name)
+    def create_workspace(self, name: str, *, native: bool = False) -> StoredWorkspaceRef:
+        """Create an empty workspace; sandboxes of a `native` one run real programs."""
+        return self.store.create(name, native=native)
 
     def workspace(self, name: str) -> StoredWorkspaceRef:
         return self.store[name]
@@ -172,6 +174,7 @@ class AgentRun:
         git_secrets: Secrets | None = None,
         resume: bool = True,
         drafts: str | float = "each",
+        native: bool | None = None,
     ) -> Sandbox:
         """Create a sandbox, bound to a workspace if one is named; otherwise its files are lost when it ends.
 
@@ -179,11 +182,11 @@ class AgentRun:
         `lifetime` and `idle` are seconds after which it terminates. `git` says which paths a `{git: ...}` output
         pushes, and which of `git_secrets` (by name and key) it uses. A checkpointed head resumes for its own principal
         only; `resume=False` starts with its files. `drafts` is that of `Store.open`: changes of returned calls survive
-        a kill.
+        a kill. `native` turns real programs on or off; by default the workspace remembers how it was created.
         """
         options = SandboxOptions(
             image, workspace, from_revision, wait, lifetime, idle, env, secrets, git or GitSettings(),
-            git_secrets or {}, resume, drafts,
+            git_secrets or {}, resume, drafts, native,
         )  # fmt: skip
         made = Sandbox(self, name or f"sandbox-{uuid.uuid4().hex[:8]}", options)
         if ready:
@@ -251,16 +254,18 @@ class Sandbox:
         from ramet.workspace.workspace import Workspace
 
         options = self._options
+        native: dict[str, Any] = {} if options.native is None else {"native": options.native}
         if self.workspace is None:
-            self._ws = (unbound or Workspace)(env=options.env, secrets=options.secrets)
+            self._ws = (unbound or Workspace)(env=options.env, secrets=options.secrets, **native)
         else:
             name = self.workspace
             ref = await asyncio.to_thread(lambda: self._run.store[name])
             if options.from_revision is not None:
                 await asyncio.to_thread(ref.revert, options.from_revision)
             opening = (opens or self._run.store.open)(
-                name, wait=options.wait, commit="never", secrets=options.secrets, drafts=options.drafts
-            )
+                name, wait=options.wait, commit="never", secrets=options.secrets, drafts=options.drafts,
+                **native,
+            )  # fmt: skip
             ws = await opening.__aenter__()
             try:
                 if options.resume:

@@ -10,7 +10,7 @@ import errno
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Any, Final
 
@@ -298,16 +298,29 @@ TOOLS: Final[dict[str, Tool]] = {
 }  # fmt: skip
 
 
+def what_runs(ws: object) -> str:
+    """Say what a workspace of this process can run; empty for one that another process has."""
+    if not isinstance(ws, Workspace):
+        return ""
+    if ws.programs is None:
+        return "The shell has bash and the usual tools; real programs such as python3 and git are off."
+    return "Real programs of the machine, such as python3 and git, run too, without a network."
+
+
 def chosen_tools(names: Iterable[str] | None, ws: Workspace) -> dict[str, Tool]:
     """Return these tools, or all that fit a workspace of this kind."""
     if names is None:
         stored = isinstance(ws, StoredWorkspace)
-        return {name: tool for name, tool in TOOLS.items() if stored or not name.startswith("ws_")}
-    wanted = list(names)
+        wanted = [name for name in TOOLS if stored or not name.startswith("ws_")]
+    else:
+        wanted = list(names)
     for name in wanted:
         if name not in TOOLS:
             raise RametError("invalid_argument", f"no tool {name!r}", f"use some of {', '.join(TOOLS)}")
-    return {name: TOOLS[name] for name in wanted}
+    found = {name: TOOLS[name] for name in wanted}
+    if "bash" in found:
+        found["bash"] = replace(found["bash"], description=f"{found['bash'].description} {what_runs(ws)}".strip())
+    return found
 
 
 @dataclass(frozen=True)

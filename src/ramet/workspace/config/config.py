@@ -138,7 +138,7 @@ class Config:
         said: dict[str, Any] = {
             "settings": self.workspace_settings, "secrets": self.secrets, "env": self.env, "policy": self.policy,
             "commit": self.commit.when, "every": self.commit.every, "withhold": self.commit.withhold,
-            "drafts": self.commit.drafts, "scan": self.commit.scan, "native": self.native,
+            "drafts": self.commit.drafts, "scan": self.commit.scan, "native": self.native or None,
             "pins": {mount.prefix: mount.pin for mount in self.mounts if mount.pin is not None},
         }  # fmt: skip
         return found.open(name, revision, mounts=mounts, prepare=self.prepare, **{**said, **options})

@@ -83,9 +83,11 @@ class Store:
         """Run a blocking call of the store in a thread: `await store.aio(store["w"].log)`."""
         return await asyncio.to_thread(call, *args, **kwargs)
 
-    def create(self, name: str) -> StoredWorkspaceRef:
-        """Create an empty workspace."""
+    def create(self, name: str, *, native: bool = False) -> StoredWorkspaceRef:
+        """Create an empty workspace; a `native` one runs real programs whenever it is opened."""
         self.repository.create(name)
+        if native:
+            self.repository.native_flags.set(name)
         return StoredWorkspaceRef(self.repository, name)
 
     def ls(self) -> list[str]:
@@ -241,8 +243,9 @@ class Store:
 
         `drafts` says what survives when this process is killed before it commits: with `each`, all changes of `execute`
         and `dispatch` calls that have returned; with a number, changes older than that many seconds; with `off`,
-        directories only. The next open commits them. `native` turns on real programs (`docs/native.md`); the trees of
-        such a workspace are directories of this machine until it is closed.
+        directories only. The next open commits them. `native` turns real programs on or off (`docs/native.md`), else
+        the workspace remembers how it was created. The trees of a native workspace are directories of this machine
+        until it is closed.
         """
         return self.open_with(
             name,
@@ -318,7 +321,7 @@ class WorkspaceOpener:
         while True:
             base, latest = self._ends()
             try:
-                ws = StoredWorkspace.hydrate(repository, name, base, lease, self._options, latest)
+                ws = self._with_programs(base, lease, latest)
                 break
             except RametError as error:
                 # A reader holds no lease: the head may have moved and been collected.
@@ -333,6 +336,22 @@ class WorkspaceOpener:
             ws.binding = bind(repository, name, lease, roots, self._options.ignore_rules, trees)
             ws.keeps_trees = bool(trees)
         return ws
+
+    def _with_programs(self, base: Revision | None, lease: RefEntry | None, latest: Revision | None) -> StoredWorkspace:
+        """Hydrate, with the real programs that the options or the workspace ask for."""
+        repository, name, options = self._repository, self._name, self._options
+        wanted = options.native is None and not options.readonly and repository.native_flags.of(name)
+        if not wanted:
+            return StoredWorkspace.hydrate(repository, name, base, lease, options, latest)
+        try:
+            return StoredWorkspace.hydrate(repository, name, base, lease, replace(options, native=True), latest)
+        except RametError as error:
+            if error.code != "native_unavailable":
+                raise
+            ws = StoredWorkspace.hydrate(repository, name, base, lease, options, latest)
+            ws.native_problem = f"{error.cause}. {error.remediation}"
+            ws.restored.problems.append(f"real programs are off: {error.cause}")
+            return ws
 
     async def _acquire(self) -> RefEntry:
         loop = asyncio.get_running_loop()

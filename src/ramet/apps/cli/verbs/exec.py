@@ -130,7 +130,10 @@ def _open(line: ExecRequest) -> tuple[Any, str]:
     config = config_of(line.config)
     more: dict[str, Any] = {"native": True} if line.native else {}
     if line.native and line.store.startswith(SERVERS):
-        raise RametError("unsupported", "cannot run native programs on a server", "Open the store itself.")
+        raise RametError(
+            "unsupported", "cannot turn on native programs of a server's workspace",
+            "Create it with --native, on a server that was started with --native.",
+        )  # fmt: skip
     if line.command is None:
         if config is None:
             raise RametError("invalid_argument", "missing argument COMMAND", "write ramet exec NAME 'COMMAND'")

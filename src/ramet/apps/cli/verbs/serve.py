@@ -46,6 +46,9 @@ def serve(
     config: Annotated[
         list[str] | None, Option("--config", help="Configuration file of one workspace, or of all; may be repeated.")
     ] = None,
+    native: Annotated[
+        bool, Option("--native", help="Run real programs on this machine, in workspaces that were created --native.")
+    ] = False,
 ) -> None:
     """Serve the workspaces of the store over HTTP until interrupted; `docs/http.md` describes the API."""
     from ramet.apps.server.app import serve as run
@@ -74,7 +77,7 @@ def serve(
         bounds=Bounds(concurrency=value("concurrency", concurrency), rate=value("rate", rate)),
         configs={found.name or "*": found for found in configs},
         principals={} if principals is None else read_principals(principals), push_to=tuple(push_to or ()),
-        tune_gc=True,
+        tune_gc=True, native=native,
     )  # fmt: skip
     token = value("token_file", token_file)
     if token is None and (socket is None or value("rendezvous", rendezvous) is not None):
@@ -147,6 +150,7 @@ def mcp(
     tools: Annotated[str | None, Option(help="Only these tools, such as `bash,read`.")] = None,
     http: Annotated[int | None, Option(help="Serve streamable HTTP on this port instead of stdio.")] = None,
     config: ConfigFile = None,
+    native: Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")] = False,
 ) -> None:
     """Serve a workspace to a model over MCP; `docs/mcp.md` describes the tools."""
     import asyncio
@@ -158,11 +162,11 @@ def mcp(
     store = store if described is None else store_for(store, described)
     some = None if tools is None else tools.split(",")
     if http is None:
-        asyncio.run(run_stdio(any_store(store), name, some, config=described))
+        asyncio.run(run_stdio(any_store(store), name, some, config=described, native=native))
     else:
         home = HOME if store.startswith(SERVERS) else store
         token = read_token(Path(home).expanduser() / "server-token")
         at = listen("127.0.0.1", http)
         number = at.getsockname()[1]
         print(f"ramet serves {name} on http://127.0.0.1:{number}/mcp, token in {home}/server-token", file=sys.stderr)
-        asyncio.run(run_http(any_store(store), name, some, token=token, config=described, listening=at))
+        asyncio.run(run_http(any_store(store), name, some, token=token, config=described, listening=at, native=native))

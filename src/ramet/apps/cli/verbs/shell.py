@@ -54,6 +54,7 @@ def shell(
     store: Where = HOME,
     create: Annotated[bool, Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
     config: ConfigFile = None,
+    native: Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")] = False,
 ) -> int:
     """Open an interactive shell in a workspace. Leaving commits your changes; `!help` lists the shell's own verbs."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may have ignored it
@@ -65,14 +66,20 @@ def shell(
         where, revision = split_name(name)
         place = store if described_by is None else store_for(store, described_by)
         if place.startswith(SERVERS):
+            if native:
+                raise RametError(
+                    "unsupported", "cannot turn on native programs of a server's workspace",
+                    "Create it with --native, on a server that was started with --native.",
+                )  # fmt: skip
             return _remote_shell(loop, place, where, revision, create, described_by is not None)
         found = local_store(place)
         if create and where not in found:
-            found.create(where)
+            found.create(where, native=native)
+        more: dict[str, Any] = {"native": True} if native else {}
         if described_by is None:
-            opening = found.open(where, revision)
+            opening = found.open(where, revision, **more)
         else:
-            opening = described_by.open(found, where, revision)
+            opening = described_by.open(found, where, revision, **more)
         ws = loop.run(opening.__aenter__())
         try:
             for session in ws.sessions:

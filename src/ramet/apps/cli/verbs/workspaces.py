@@ -18,9 +18,16 @@ KEYS: Final = ("revision", "id", "time", "message", "phase", "lineage", "resumab
 """Fields of a workspace's head; empty if it has no revision yet."""
 
 
-def create(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
+def create(
+    name: Name,
+    store: Where = HOME,
+    native: Annotated[
+        bool, Option("--native", help="Run real programs too, such as python3, whenever it is opened.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Create an empty workspace."""
-    any_store(store).create(name)
+    any_store(store).create(name, native=native)
     say({"workspace": name}, name, as_json)
 
 
