@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -133,3 +135,42 @@ def test_outputs_that_cannot_be_are_refused_before_anything_ends(tmp_path: Path)
         assert run.workspace("p").log() == []
         sandbox.terminate(outputs=[{"git": {"remote": "rendezvous"}}])
         assert "nothing to push" in sandbox.warnings[0]
+
+
+def ask(url: str, path: str, method: str = "GET", body: bytes = b"") -> int:
+    """Send a request whose path is exactly this; return its status."""
+    host = url.removeprefix("http://")
+    token = base64.b64encode(f"x:{TOKEN}".encode()).decode()
+    head = f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Basic {token}\r\nConnection: close\r\n"
+    with socket.create_connection(tuple(host.split(":")), timeout=200) as made:  # type: ignore[arg-type]
+        made.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        return int(made.makefile("rb").readline().split()[1])
+
+
+REPOSITORIES = (
+    "..", "../x", "..%2fx", "%2e%2e/x", "a/../../x", "a%2f..%2f..%2fx", ".hidden", "-oProxyCommand=x", "--upload-pack=x",
+    "a%00b", "a%0ab", "a b", "x/y", "", ".", "~root", "%2fetc", "a" * 101,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPOSITORIES)
+def test_no_name_of_a_repository_leads_out_of_its_folder(url: str, name: str, tmp_path: Path) -> None:
+    for rest in ("info/refs?service=git-receive-pack", "git-receive-pack", "HEAD", "config", "objects/info/packs"):
+        for method in ("GET", "POST"):
+            assert ask(url, f"/{name}.git/{rest}".replace(" ", "%20"), method) in (400, 404), (name, rest)
+    assert {path.name for path in tmp_path.iterdir()} == {"repos"} and not list((tmp_path / "repos").iterdir())
+
+
+def test_refs_with_odd_names_are_refused_and_files_of_a_repository_are_not_served(url: str, tmp_path: Path) -> None:
+    assert ask(url, "/proj.git/info/refs?service=git-receive-pack") == 200
+    for path in ("config", "hooks/post-receive", "description", "objects/info/alternates", "HEAD/../config"):
+        assert ask(url, f"/proj.git/{path}") == 404
+        assert ask(url, f"/proj.git/{path}", "PUT", b"x") == 404
+    zeros, some = "0" * 40, "1" * 40
+    for ref in ("refs/heads/../../config", "refs/heads/x.lock", "../config", "HEAD", "refs/heads/-x y", "refs/heads/a\x01"):
+        line = f"{zeros} {some} {ref}\0report-status".encode()
+        ask(url, "/proj.git/git-receive-pack", "POST", b"%04x%b0000" % (len(line) + 4, line))
+    repository = tmp_path / "repos" / "proj.git"
+    assert not [path for path in (repository / "refs").rglob("*") if path.is_file()]
+    assert "report-status" not in (repository / "config").read_text()
+    assert git("--git-dir", str(repository), "fsck", cwd=tmp_path) == ""

@@ -247,6 +247,35 @@ def test_pushes_go_where_the_server_may(tmp_path: Path) -> None:
     run(test)
 
 
+def test_no_spelling_of_a_remote_leaves_the_prefix_that_the_server_allows(tmp_path: Path) -> None:
+    for name in ("git/r.git", "other.git", "github.git"):
+        subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / name)], check=True)
+    top = f"file://{tmp_path}/git"
+    remotes = [
+        f"{top}/%2e%2e/other.git", f"{top}/%2E./other.git", f"{top}/.%2e/other.git", f"{top}/%252e%252e/other.git",
+        f"{top}/..\\other.git", f"{top}hub.git", f"{top}%2f..%2fother.git", f"{top}/\n/other.git", f" {top}/r.git",
+        f"--receive-pack=touch {tmp_path}/fell", "-oProxyCommand=touch", f"ext::touch {tmp_path}/fell", "fd::7",
+        f"ssh://-oProxyCommand=touch%20{tmp_path}/fell/x", f"{tmp_path}/other.git", "../other.git",
+    ]  # fmt: skip
+
+    async def test() -> None:
+        async with serving(Store(str(tmp_path / "store")), push_to=(top, "ssh://")) as (http, _):
+            await filled(http)
+            for remote in remotes:
+                for branch in ("x", "y"):
+                    refused = await http.post(f"{W}/p/push", json={"remote": remote, "branch": branch})
+                    assert refused.status_code in (400, 403), (remote, refused.text)
+            for branch in ("../x", "-x", "a..b", "x.lock", "a b", "a:b", "+x", "refs/heads/../../config", "@{u}", "/x"):
+                found = await http.post(f"{W}/p/push", json={"remote": f"{top}/r.git", "branch": branch})
+                assert found.status_code == (200 if branch == "+x" else 400), (branch, found.text)
+            assert (await http.get(f"{W}/p/pushes")).json() == {"pushes": []}
+
+    run(test)
+    for name in ("other.git", "github.git"):
+        assert not [path for path in (tmp_path / name / "refs").rglob("*") if path.is_file()]
+    assert not (tmp_path / "fell").exists()
+
+
 def test_the_end_of_a_sandbox_pushes_where_the_server_may(tmp_path: Path) -> None:
     remote = tmp_path / "git" / "r.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)

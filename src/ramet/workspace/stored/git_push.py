@@ -101,6 +101,8 @@ def push_target(output: Mapping[str, Any], settings: GitSettings, name: str) -> 
     if bad or not branch:
         raise RametError("invalid_output", f"{branch!r} cannot name a branch", "use letters, digits, dashes, slashes")
     parts = urlsplit(url)
+    if url.startswith("-") or (parts.hostname or "").startswith("-") or _NO_REMOTE.search(url):
+        raise RametError("invalid_output", f"{url!r} cannot be a remote", "use a path or a URL of http, https or ssh")
     if parts.username or parts.password:
         raise RametError(
             "invalid_git_credentials", "a remote's URL must not carry credentials", "name a secret instead"
@@ -110,6 +112,10 @@ def push_target(output: Mapping[str, Any], settings: GitSettings, name: str) -> 
             "invalid_git_credentials", "credentials need an http or https remote", "use such a remote, or none"
         )
     return url, branch
+
+
+_NO_REMOTE: Final = re.compile(r"^[A-Za-z0-9+.-]+::|^\s|\s$|[\x00-\x1f\x7f]")
+"""Helpers that run programs (`ext::`), and characters that no remote has; git takes a leading dash for an option."""
 
 
 def record_push(repository: Repository, push: Push) -> None:
@@ -141,6 +147,7 @@ def run_push(repository: Repository, push: Push, secrets: Secrets) -> Pushed:
         env = {
             "PATH": os.environ.get("PATH", ""), "HOME": home, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C",
             "GIT_CONFIG_GLOBAL": f"{home}/.gitconfig", "GIT_TEMPLATE_DIR": "", "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
         }  # fmt: skip
         _configure(home, push, token)
         work = f"{home}/work.git"

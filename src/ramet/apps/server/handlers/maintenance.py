@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from ramet import __version__
 from ramet.apps.server import models
@@ -224,8 +225,11 @@ async def shred(api: Api, call: Call) -> Reply:
 
 def allowed_remote(api: Api, remote: str) -> None:
     """Refuse remotes that the server's --push-to does not allow, such as local paths."""
-    told = api.settings.push_to
-    if ".." not in remote and any(f"{remote}/".startswith(f"{place.rstrip('/')}/") for place in told):
+    told, plain = api.settings.push_to, remote
+    while (decoded := unquote(plain)) != plain:
+        plain = decoded  # git and web servers decode `%2e%2e` too, some of them twice
+    inside = ".." not in plain and "\\" not in plain and plain.isprintable()
+    if inside and any(f"{remote}/".startswith(f"{place.rstrip('/')}/") for place in told):
         return
     where = f"it pushes to {', '.join(told)}" if told else "pushing is off"
     raise Refusal(
