@@ -148,8 +148,8 @@ def ask(url: str, path: str, method: str = "GET", body: bytes = b"") -> int:
 
 
 REPOSITORIES = (
-    "..", "../x", "..%2fx", "%2e%2e/x", "a/../../x", "a%2f..%2f..%2fx", ".hidden", "-oProxyCommand=x", "--upload-pack=x",
-    "a%00b", "a%0ab", "a b", "x/y", "", ".", "~root", "%2fetc", "a" * 101,
+    "..", "../x", "..%2fx", "%2e%2e/x", "a/../../x", "a%2f..%2f..%2fx", ".hidden", "-oProxyCommand=x",
+    "--upload-pack=x", "a%00b", "a%0ab", "a b", "x/y", "", ".", "~root", "%2fetc", "a" * 101,
 )  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def test_refs_with_odd_names_are_refused_and_files_of_a_repository_are_not_serve
         assert ask(url, f"/proj.git/{path}") == 404
         assert ask(url, f"/proj.git/{path}", "PUT", b"x") == 404
     zeros, some = "0" * 40, "1" * 40
-    for ref in ("refs/heads/../../config", "refs/heads/x.lock", "../config", "HEAD", "refs/heads/-x y", "refs/heads/a\x01"):
+    for ref in ("refs/heads/../../config", "refs/heads/x.lock", "../config", "HEAD", "refs/heads/-x y", "refs/a\x01"):
         line = f"{zeros} {some} {ref}\0report-status".encode()
         ask(url, "/proj.git/git-receive-pack", "POST", b"%04x%b0000" % (len(line) + 4, line))
     repository = tmp_path / "repos" / "proj.git"

@@ -47,6 +47,9 @@ class LoopThread:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop and wait for it; Ctrl-C cancels it."""
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RuntimeError("this call would wait for itself: inside a workspace's own calls, await the workspace")
         future = self.start(work)
         try:
             return future.result()

@@ -171,16 +171,19 @@ async def run_http(
     import uvicorn
 
     from ramet.apps.server.auth import Authentication
+    from ramet.apps.server.body_limit import BoundedBody
     from ramet.apps.server.connections import configure
     from ramet.apps.server.settings import ServerSettings
 
     async with _served(store, name, tools, config, native) as served:
-        app: Any = served.streamable_http_app()
         settings = ServerSettings(token=token)
+        app = BoundedBody(served.streamable_http_app(), settings.bounds.json_bytes)
         http = configure(Authentication(app, settings), settings.bounds, port=port)
         server = uvicorn.Server(http)
         serving = asyncio.ensure_future(server.serve(None if listening is None else [listening]))
         if stop is not None:
-            await asyncio.wait({serving, asyncio.ensure_future(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+            stopped = asyncio.ensure_future(stop.wait())
+            await asyncio.wait({serving, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
             server.should_exit = True
         await serving

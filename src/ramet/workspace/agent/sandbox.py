@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import re
 import signal
 import sys
 import threading
@@ -118,8 +119,8 @@ class SandboxOptions:
 
 def namespace_address(store: str, namespace: str) -> str:
     """Return the store address of a namespace: `default` is the store itself, others are stores below it."""
-    if not namespace or "/" in namespace or namespace in (".", ".."):
-        raise RametError("invalid_argument", f"invalid namespace {namespace!r}", "use letters and digits")
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", namespace):
+        raise RametError("invalid_argument", f"invalid namespace {namespace!r}", "use letters, digits, . _ -")
     return store if namespace == "default" else f"{store.rstrip('/')}/namespaces/{namespace}"
 
 
