@@ -49,6 +49,7 @@ def test_the_numbers_that_fell() -> None:
     assert not found, shown(found)
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.skipif(not FULL, reason="RAMET_SWEEP=full runs every option of every command")
 def test_every_option() -> None:
     found = harmful(scripts())
