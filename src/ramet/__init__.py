@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.github_ci import GitHubCIResource as GitHubCIResource
     from ramet.backends.services.linear import LinearConfig as LinearConfig
     from ramet.backends.services.linear import LinearResource as LinearResource
+    from ramet.backends.services.notion import NotionConfig as NotionConfig
+    from ramet.backends.services.notion import NotionResource as NotionResource
     from ramet.backends.services.slack import SlackConfig as SlackConfig
     from ramet.backends.services.slack import SlackResource as SlackResource
     from ramet.core.errors import LimitExceeded as LimitExceeded
@@ -91,6 +93,8 @@ _PLACES = {
     "MongoConfig": "ramet.backends.databases.mongo",
     "MongoResource": "ramet.backends.databases.mongo",
     "MountMode": "ramet.workspace.mounts",
+    "NotionConfig": "ramet.backends.services.notion",
+    "NotionResource": "ramet.backends.services.notion",
     "OpenOptions": "ramet.workspace.stored.open_options",
     "Policy": "ramet.workspace.policy",
     "PostgresConfig": "ramet.backends.databases.postgres",
@@ -144,6 +148,8 @@ __all__ = [
     "MongoConfig",
     "MongoResource",
     "MountMode",
+    "NotionConfig",
+    "NotionResource",
     "OpenOptions",
     "Policy",
     "PostgresConfig",

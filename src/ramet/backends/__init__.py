@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.github_ci import GitHubCIResource as GitHubCIResource
     from ramet.backends.services.linear import LinearConfig as LinearConfig
     from ramet.backends.services.linear import LinearResource as LinearResource
+    from ramet.backends.services.notion import NotionConfig as NotionConfig
+    from ramet.backends.services.notion import NotionResource as NotionResource
     from ramet.backends.services.slack import SlackConfig as SlackConfig
     from ramet.backends.services.slack import SlackResource as SlackResource
 
@@ -61,6 +63,8 @@ _PLACES = {
     "MailResource": "ramet.backends.remote.mail",
     "MongoConfig": "ramet.backends.databases.mongo",
     "MongoResource": "ramet.backends.databases.mongo",
+    "NotionConfig": "ramet.backends.services.notion",
+    "NotionResource": "ramet.backends.services.notion",
     "PostgresConfig": "ramet.backends.databases.postgres",
     "PostgresResource": "ramet.backends.databases.postgres",
     "RAMResource": "ramet.backends.local.ram",
@@ -92,6 +96,8 @@ __all__ = [
     "MailResource",
     "MongoConfig",
     "MongoResource",
+    "NotionConfig",
+    "NotionResource",
     "PostgresConfig",
     "PostgresResource",
     "RAMResource",

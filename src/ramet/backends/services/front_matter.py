@@ -28,7 +28,8 @@ Fields = Mapping[str, Value]
 BODY: Final = "body"
 """The name of the text below the fields in what `edits` returns."""
 _FENCE: Final = "---"
-_KEY: Final = re.compile(r"([A-Za-z_][\w-]*):(?:[ \t]+(.*?))?[ \t\r]*")
+_KEY: Final = re.compile(r"([^\W\d][\w -]*|\"(?:[^\"\\]|\\.)*\"):(?:[ \t]+(.*?))?[ \t\r]*")
+_PLAIN_KEY: Final = re.compile(r"[^\W\d](?:[\w -]*[\w-])?")
 _ITEM: Final = re.compile(r"[ \t]*-[ \t]+(.*?)[ \t]*")
 _PLAIN: Final = re.compile(r"[^\s\[\]{}\"'#&*!|>%@`,:?-](?:[^\x00-\x1f\x7f\[\]{},#:]*[^\s\[\]{},#:\x00-\x1f\x7f])?")
 _WORDS: Final = {"true": True, "false": False, "null": None, "~": None, "": None}
@@ -37,9 +38,13 @@ _LISTED: Final = re.compile(r"\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'|[^,\"'\s][
 
 
 def render(fields: Fields, body: str) -> str:
-    lines = [f"{name}: {_written(value)}".rstrip() for name, value in fields.items()]
+    lines = [f"{_written_key(name)}: {_written(value)}".rstrip() for name, value in fields.items()]
     text = body.replace("\r\n", "\n")
     return "\n".join([_FENCE, *lines, _FENCE, "", text]).rstrip("\n") + "\n"
+
+
+def _written_key(name: str) -> str:
+    return name if _PLAIN_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def _written(value: Value) -> str:
@@ -79,7 +84,7 @@ def parse(text: str, path: Path) -> tuple[dict[str, Value], str]:
         found = _KEY.fullmatch(line)
         if found is None:
             raise fail(errno.EINVAL, path, f"line {number} of the front matter is not `key: value`")
-        last = found[1]
+        last = _text(found[1], number, path) if found[1].startswith('"') else found[1].rstrip()
         if last in fields:
             raise fail(errno.EINVAL, path, f"the front matter has {last} twice")
         fields[last] = _value(found[2] or "", number, path)

@@ -80,6 +80,9 @@ class Asked:
     at: str
     read: Callable[[Place], AsyncIterator[bytes]]
     stat: Callable[[Place], Stat] | None = None
+    edit: Callable[[Place, bytes, bytes], Awaitable[None]] | None = None
+    """As of `Rendered`."""
+    fresh: Callable[[Place], Awaitable[Place]] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,10 @@ class Collection:
     key: Callable[[str], str | None]
     """The key in a name; None for a name that no item can have."""
     remove: Callable[[Place], Awaitable[None]] | None = None
+    create: Callable[[Place, str, bytes], Awaitable[None]] | None = None
+    """Make an item from a new file of this name; `item` must find that name afterwards."""
+    like: str = ""
+    """The path of another collection whose items have the same files, such as pages below pages."""
 
 
 @dataclass(frozen=True)
@@ -125,14 +132,18 @@ class _Point:
     inbox: Inbox | None = None
     subtree: Subtree | None = None
 
-    def add(self, node: Node) -> None:
+    def at(self, path: str) -> _Point:
         at = self
-        for segment in node.at.strip("/").split("/") if node.at != "/" else ():
+        for segment in path.strip("/").split("/") if path != "/" else ():
             if segment == "*":
                 at.item = at.item or _Point()
                 at = at.item
             else:
                 at = at.names.setdefault(segment, _Point())
+        return at
+
+    def add(self, node: Node) -> None:
+        at = self.at(node.at)
         match node:
             case Collection():
                 at.collection = node
@@ -156,8 +167,9 @@ class _Found(NamedTuple):
     """The path inside a subtree."""
 
     @property
-    def is_file(self) -> bool:
-        return self.point.file is not None
+    def file(self) -> Rendered | Asked | None:
+        """The file at the path; items may be files or directories."""
+        return None if self.stat is not None and self.stat.kind is Kind.DIR else self.point.file
 
 
 @dataclass
@@ -177,10 +189,13 @@ class Service:
         self._top = _Point()
         for node in nodes:
             self._top.add(node)
+        for node in nodes:
+            if isinstance(node, Collection) and node.like:
+                self._top.at(node.at).item = self._top.at(node.like).item
         self._listings: OrderedDict[str, _Listing] = OrderedDict()
         self._count = 0
-        self._shown: OrderedDict[str, bytes] = OrderedDict()
-        """What readers saw last of each editable file."""
+        self._shown: OrderedDict[str, str] = OrderedDict()
+        """The digest of what readers saw last of each editable file."""
 
     @property
     def caps(self) -> Cap:
@@ -204,7 +219,7 @@ class Service:
             if point.subtree is not None:
                 inner = Path("/" + "/".join(path.parts[number:]))
                 return _Found(point, Place(path, items), trail, None, inner)
-            if point.file is not None or (stat is not None and stat.kind is not Kind.DIR):
+            if point.file is not None if stat is None else stat.kind is not Kind.DIR:
                 raise fail(errno.ENOTDIR, path)
             below = point.names.get(name)
             if below is None:
@@ -270,13 +285,11 @@ class Service:
     def _stat(self, found: _Found) -> Stat:
         if found.stat is not None:
             return found.stat
-        if isinstance(found.point.file, Rendered):
-            content = found.point.file.render(found.place)
+        if isinstance(found.file, Rendered):
+            content = found.file.render(found.place)
             return self._about(found)._replace(size=len(content), version=digest(content))
-        if isinstance(found.point.file, Asked):
-            if found.point.file.stat is not None:
-                return found.point.file.stat(found.place)
-            return self._about(found)
+        if isinstance(found.file, Asked):
+            return self._about(found) if found.file.stat is None else found.file.stat(found.place)
         return Stat(Kind.DIR, ttl=self.config.ttl)
 
     def _about(self, found: _Found) -> Stat:
@@ -332,23 +345,23 @@ class Service:
         found = await self._find(path)
         if found.inner is not None and found.point.subtree is not None:
             blocks = found.point.subtree.resource.read(found.inner)
-        elif isinstance(found.point.file, Rendered):
-            content = found.point.file.render(found.place)
-            if found.point.file.edit is not None:
+        elif found.file is None:
+            raise fail(errno.EISDIR, path)
+        elif isinstance(found.file, Rendered) or found.file.edit is not None:
+            content = await _content(found.file, found.place)
+            if found.file.edit is not None:
                 self._show(found.trail, content)
             yield content
             return
-        elif found.point.file is not None:
-            blocks = found.point.file.read(found.place)
         else:
-            raise fail(errno.EISDIR, path)
+            blocks = found.file.read(found.place)
         async with closing(blocks) as stream:
             async for block in stream:
                 yield block
 
     def _show(self, trail: str, content: bytes) -> None:
         self._shown.pop(trail, None)
-        self._shown[trail] = content
+        self._shown[trail] = digest(content)
         while len(self._shown) > 1024:
             self._shown.popitem(last=False)
 
@@ -373,15 +386,20 @@ class Service:
         try:
             found = await self._find(path)
         except FileNotFoundError:
-            raise fail(errno.EPERM, path, f"{NOT_HERE}: only the service makes files here; see README.md") from None
+            above = await self._find(path.parent)
+            if above.point.collection is None or above.point.collection.create is None:
+                raise fail(errno.EPERM, path, f"{NOT_HERE}: only the service makes files here; see README.md") from None
+            await above.point.collection.create(above.place, path.name, await bounded(data, path))
+            self.forget(path)
+            return await self.stat(path)
         if found.inner is not None and found.point.subtree is not None:
             return await found.point.subtree.resource.write(found.inner, data, how, at=at, if_version=if_version)
         if how is How.CREATE or how is How.LINK:
             raise fail(errno.EEXIST, path)
-        node = found.point.file
+        node = found.file
         if node is None:
             raise fail(errno.EISDIR, path)
-        if not isinstance(node, Rendered) or node.edit is None:
+        if node.edit is None:
             hint = "to say something, use post" if self._takes_posts(found, path) else "see README.md"
             raise fail(errno.EROFS, path, f"Read-only file system: {hint}")
         await self._edit(node, found, await bounded(data, path), how, if_version)
@@ -396,12 +414,15 @@ class Service:
                 return True
         return found.point.inbox is not None
 
-    async def _edit(self, node: Rendered, found: _Found, data: bytes, how: How, if_version: str | None) -> None:
+    async def _edit(self, node: Rendered | Asked, found: _Found, data: bytes, how: How, if_version: str | None) -> None:
         assert node.edit is not None
         place = found.place if node.fresh is None else await node.fresh(found.place)
-        current = node.render(place)
-        seen = self._shown.get(found.trail, current)
-        if (if_version is not None and digest(current) != if_version) or (if_version is None and seen != current):
+        current = await _content(node, place)
+        version = digest(current)
+        seen = self._shown.get(found.trail, version)
+        if isinstance(node, Asked) and node.stat is not None:
+            version = node.stat(place).version or version
+        if version != if_version if if_version is not None else seen != digest(current):
             self._shown.pop(found.trail, None)
             self.forget(found.place.path)
             words = "Stale file handle: the service has changed it since you read it; read it again"
@@ -458,7 +479,7 @@ class Service:
         self._check_writable(path)
         found = await self._find(path)
         inbox = found.point.inbox
-        if inbox is None and (found.is_file or (found.stat is not None and found.stat.kind is Kind.FILE)):
+        if inbox is None and (found.file is not None or (found.stat is not None and found.stat.kind is Kind.FILE)):
             found = await self._find(path.parent)
             inbox = found.point.inbox
         if inbox is None:
@@ -477,6 +498,14 @@ class Service:
 
 
 # ------------------------------------------------------------------------------------------------ for the tables
+
+
+async def _content(node: Rendered | Asked, place: Place) -> bytes:
+    """The whole of a file that can be edited."""
+    if isinstance(node, Rendered):
+        return node.render(place)
+    async with closing(node.read(place)) as blocks:
+        return b"".join([block async for block in blocks])
 
 
 def digest(content: bytes) -> str:

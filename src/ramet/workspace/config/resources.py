@@ -280,6 +280,7 @@ BACKENDS: Final[Mapping[str, Backend]] = {
     "github": _service("a repository on GitHub: code, issues, pull requests, releases", "github", "GitHub"),
     "github_ci": _service("the workflow runs of a repository on GitHub", "github_ci", "GitHubCI", "github"),
     "linear": _service("the teams of a Linear workspace: issues, projects, documents", "linear", "Linear"),
+    "notion": _service("the pages and databases of a Notion workspace", "notion", "Notion"),
     "slack": _service("the channels of a Slack workspace, by day", "slack", "Slack"),
     "fsspec": Backend("any fsspec filesystem", lambda: _FSSPEC, _fsspec, "fsspec"),
     "backblaze": _s3_row("backblaze", "a bucket of Backblaze B2"),

@@ -60,6 +60,7 @@ EXTRAS: Final = {
     "http": Extra(("httpx2",), "no mounts of web servers"),
     "github": Extra(("httpx2",), "no GitHub mounts"),
     "linear": Extra(("httpx2",), "no Linear mounts"),
+    "notion": Extra(("httpx2",), "no Notion mounts"),
     "slack": Extra(("httpx2",), "no Slack mounts"),
     "redis": Extra(("redis",), "no Redis mounts"),
     "ssh": Extra(("asyncssh",), "no SSH mounts"),
