@@ -264,7 +264,8 @@ def field_rows(fields: Any) -> list[str]:
 SITE = (
     ("Begin", ("index.md", "quickstart.md", "tenets.md", "glossary.md")),
     ("How to", ("config.md", "store.md", "ui.md", "http.md", "typescript.md", "mcp.md", "agents.md", "openai-agents.md",
-                "agent-run.md", "shell.md", "native.md", "backends.md", "writing-a-backend.md")),
+                "agent-run.md", "shell.md", "native.md", "backends.md", "writing-a-backend.md",
+                "writing-a-service.md")),
     ("Reference", ("cli.md", "config-reference.md", "http-reference.md", "surfaces.md", "commands.md", "errors.md",
                    "format.md", "store-promises.md", "architecture.md", "concurrency.md")),
 )  # fmt: skip

@@ -180,7 +180,10 @@ class _Listing:
 
 
 class Service:
-    """A resource over a table of nodes; a subclass gives `nodes` and the functions that they name."""
+    """A resource over a table of nodes; a subclass gives `nodes` and the functions that they name.
+
+    The private methods of this class have two words and more, so that a subclass can call its own `_edit` or `_items`.
+    """
 
     config: ServiceConfig
 
@@ -193,7 +196,7 @@ class Service:
             if isinstance(node, Collection) and node.like:
                 self._top.at(node.at).item = self._top.at(node.like).item
         self._listings: OrderedDict[str, _Listing] = OrderedDict()
-        self._count = 0
+        self._item_count = 0
         self._shown: OrderedDict[str, str] = OrderedDict()
         """The digest of what readers saw last of each editable file."""
 
@@ -225,7 +228,7 @@ class Service:
             if below is None:
                 if point.collection is None or point.item is None:
                     raise fail(errno.ENOENT, path)
-                item = await self._item(point.collection, Place(here, items), trail, name, path)
+                item = await self._find_item(point.collection, Place(here, items), trail, name, path)
                 items, stat, below = (*items, item), item.stat, point.item
                 trail = f"{trail}/{item.key}"
             else:
@@ -233,46 +236,46 @@ class Service:
             point, here = below, here / name
         return _Found(point, Place(path, items), trail, stat, ROOT if point.subtree is not None else None)
 
-    async def _item(self, collection: Collection, place: Place, trail: str, name: str, path: Path) -> Item:
+    async def _find_item(self, collection: Collection, place: Place, trail: str, name: str, path: Path) -> Item:
         key = collection.key(name)
         if key is None:
             raise fail(errno.ENOENT, path)
-        listing = self._fresh(trail)
+        listing = self._fresh_listing(trail)
         known = listing.items.get(key) if listing is not None else None
         if known is not None:
             return known
         item = await collection.item(place._replace(path=path), key)
         if listing is None:
-            listing = self._listings[trail] = _Listing(until=self._until())
-        self._note(listing, item)
+            listing = self._listings[trail] = _Listing(until=self._trusted_until())
+        self._remember_item(listing, item)
         return item
 
-    def _until(self) -> float:
+    def _trusted_until(self) -> float:
         return time.monotonic() + self.config.ttl
 
-    def _fresh(self, trail: str) -> _Listing | None:
+    def _fresh_listing(self, trail: str) -> _Listing | None:
         listing = self._listings.get(trail)
         if listing is None:
             return None
         if listing.until < time.monotonic():
-            self._drop(trail)
+            self._drop_listing(trail)
             return None
         self._listings.move_to_end(trail)
         return listing
 
-    def _note(self, listing: _Listing, item: Item) -> None:
-        self._count += item.key not in listing.items
+    def _remember_item(self, listing: _Listing, item: Item) -> None:
+        self._item_count += item.key not in listing.items
         listing.items[item.key] = item
-        while self._count > MOST_ITEMS:
-            self._drop(next(iter(self._listings)))
+        while self._item_count > MOST_ITEMS:
+            self._drop_listing(next(iter(self._listings)))
 
-    def _drop(self, trail: str) -> None:
-        self._count -= len(self._listings.pop(trail).items)
+    def _drop_listing(self, trail: str) -> None:
+        self._item_count -= len(self._listings.pop(trail).items)
 
     def forget(self, path: Path = ROOT) -> None:
         """Ask the service anew; cheap where it answers conditional requests."""
         self._listings.clear()
-        self._count = 0
+        self._item_count = 0
 
     # ---------------------------------------------------------------------------------------------- looking
 
@@ -280,19 +283,19 @@ class Service:
         found = await self._find(path)
         if found.inner is not None and found.point.subtree is not None:
             return await found.point.subtree.resource.stat(found.inner)
-        return self._stat(found)
+        return self._stat_of(found)
 
-    def _stat(self, found: _Found) -> Stat:
+    def _stat_of(self, found: _Found) -> Stat:
         if found.stat is not None:
             return found.stat
         if isinstance(found.file, Rendered):
             content = found.file.render(found.place)
-            return self._about(found)._replace(size=len(content), version=digest(content))
+            return self._stat_below(found)._replace(size=len(content), version=digest(content))
         if isinstance(found.file, Asked):
-            return self._about(found) if found.file.stat is None else found.file.stat(found.place)
+            return self._stat_below(found) if found.file.stat is None else found.file.stat(found.place)
         return Stat(Kind.DIR, ttl=self.config.ttl)
 
-    def _about(self, found: _Found) -> Stat:
+    def _stat_below(self, found: _Found) -> Stat:
         """A file of an item: as old as that, and trusted for as long."""
         if not found.place.items:
             return Stat(Kind.FILE, ttl=self.config.ttl)
@@ -306,25 +309,25 @@ class Service:
                 async for entry in entries:
                     yield entry
             return
-        if self._stat(found).kind is not Kind.DIR:
+        if self._stat_of(found).kind is not Kind.DIR:
             raise fail(errno.ENOTDIR, path)
         for name, point in found.point.names.items():
             below = _Found(point, found.place._replace(path=path / name), f"{found.trail}/{name}")
-            yield name, await point.subtree.resource.stat(ROOT) if point.subtree is not None else self._stat(below)
+            yield name, await point.subtree.resource.stat(ROOT) if point.subtree is not None else self._stat_of(below)
         if found.point.collection is not None:
-            async with closing(self._listed(found.point.collection, found)) as items:
+            async with closing(self._listed_items(found.point.collection, found)) as items:
                 async for item in items:
                     yield item.name, item.stat
 
-    async def _listed(self, collection: Collection, found: _Found) -> AsyncIterator[Item]:
-        known = self._fresh(found.trail)
+    async def _listed_items(self, collection: Collection, found: _Found) -> AsyncIterator[Item]:
+        known = self._fresh_listing(found.trail)
         if known is not None and known.whole:
             for item in tuple(known.items.values()):
                 yield item
             return
-        listing = _Listing(until=self._until())
+        listing = _Listing(until=self._trusted_until())
         if known is not None:
-            self._drop(found.trail)
+            self._drop_listing(found.trail)
         self._listings[found.trail] = listing
         seen: set[str] = set()
         async with closing(collection.items(found.place)) as items:
@@ -334,7 +337,7 @@ class Service:
                 seen.add(item.key)
                 # A listing that was dropped meanwhile, since it is too large or something changed, is not remembered.
                 if self._listings.get(found.trail) is listing:
-                    self._note(listing, item)
+                    self._remember_item(listing, item)
                 yield item
         listing.whole = True
 
@@ -350,7 +353,7 @@ class Service:
         elif isinstance(found.file, Rendered) or found.file.edit is not None:
             content = await _content(found.file, found.place)
             if found.file.edit is not None:
-                self._show(found.trail, content)
+                self._remember_shown(found.trail, content)
             yield content
             return
         else:
@@ -359,7 +362,7 @@ class Service:
             async for block in stream:
                 yield block
 
-    def _show(self, trail: str, content: bytes) -> None:
+    def _remember_shown(self, trail: str, content: bytes) -> None:
         self._shown.pop(trail, None)
         self._shown[trail] = digest(content)
         while len(self._shown) > 1024:
@@ -372,7 +375,7 @@ class Service:
             words = f"Read-only file system: set writable=True in {type(self.config).__name__}"
             raise fail(errno.EROFS, path, words)
 
-    async def _subtree(self, path: Path) -> tuple[Subtree, Path] | None:
+    async def _find_subtree(self, path: Path) -> tuple[Subtree, Path] | None:
         try:
             found = await self._find(path)
         except FileNotFoundError:
@@ -402,7 +405,7 @@ class Service:
         if node.edit is None:
             hint = "to say something, use post" if self._takes_posts(found, path) else "see README.md"
             raise fail(errno.EROFS, path, f"Read-only file system: {hint}")
-        await self._edit(node, found, await bounded(data, path), how, if_version)
+        await self._apply_edit(node, found, await bounded(data, path), how, if_version)
         self.forget(path)
         return await self.stat(path)
 
@@ -414,7 +417,9 @@ class Service:
                 return True
         return found.point.inbox is not None
 
-    async def _edit(self, node: Rendered | Asked, found: _Found, data: bytes, how: How, if_version: str | None) -> None:
+    async def _apply_edit(
+        self, node: Rendered | Asked, found: _Found, data: bytes, how: How, if_version: str | None
+    ) -> None:
         assert node.edit is not None
         place = found.place if node.fresh is None else await node.fresh(found.place)
         current = await _content(node, place)
@@ -432,7 +437,7 @@ class Service:
 
     async def mkdir(self, path: Path) -> None:
         self._check_writable(path)
-        inside = await self._subtree(path)
+        inside = await self._find_subtree(path)
         if inside is None:
             raise fail(errno.EPERM, path, f"{NOT_HERE}: only the service makes directories here")
         await inside[0].resource.mkdir(inside[1])
@@ -452,7 +457,7 @@ class Service:
 
     async def rename(self, src: Path, dst: Path) -> None:
         self._check_writable(src)
-        one, other = await self._subtree(src), await self._subtree(dst)
+        one, other = await self._find_subtree(src), await self._find_subtree(dst)
         if one is None or other is None or one[0] is not other[0] or ROOT in (one[1], other[1]):
             if one is None and other is None:
                 await self._find(src)
@@ -466,7 +471,7 @@ class Service:
 
     async def setattr(self, path: Path, attrs: Attrs) -> None:
         self._check_writable(path)
-        inside = await self._subtree(path)
+        inside = await self._find_subtree(path)
         if inside is None:
             raise fail(errno.ENOTSUP, path)
         await inside[0].resource.setattr(inside[1], attrs)
