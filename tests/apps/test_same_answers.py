@@ -266,3 +266,27 @@ def test_conflicts_of_an_undo_are_data_over_http(tmp_path: Path) -> None:
     finally:
         server.stop()
     assert Store(str(tmp_path / "store"))["w"].find().seq == 2
+
+
+def test_a_removed_workspace_is_restored_from_every_surface(tmp_path: Path) -> None:
+    store = str(tmp_path / "store")
+    Store(store).create("w")
+    server = Process(tmp_path)
+    try:
+        with connect(f"unix:{server.socket}") as remote, server.client() as asking:
+            removed = invoke(["rm", "w", "--store", store])
+            assert "ramet restore w" in removed.output
+            listed = json.loads(invoke(["ls", "--trash", "--json", "--store", store]).stdout)
+            assert [one["workspace"] for one in listed] == ["w"]
+            assert [one.name for one in remote.trash()] == ["w"]
+            assert [one["name"] for one in asking.get("/v1/trash").json()["workspaces"]] == ["w"]
+            remote.restore("w")
+            remote.rm("w")
+            assert asking.post("/v1/trash/w/restore").status_code == 200
+            assert asking.post("/v1/trash/w/restore").status_code == 409
+            assert asking.post("/v1/trash/none/restore").status_code == 404
+            asking.delete(W)
+            assert invoke(["restore", "w", "--store", store]).stdout == "w\n"
+            assert Store(store).ls() == ["w"]
+    finally:
+        server.stop()

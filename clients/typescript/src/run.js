@@ -147,6 +147,29 @@ export class AgentRun {
   }
 
   /**
+   * The removed workspaces that can be restored.
+   * @param {Abortable} [options]
+   * @returns {Promise<{ name: string, time: Date, revision: string | null }[]>}
+   */
+  async trash(options = {}) {
+    const found = (await this.#http.get("/v1/trash", options))["workspaces"];
+    return found.map((/** @type {{ name: string, time: number, revision: string | null }} */ one) => ({
+      ...one, time: new Date(one.time * 1000),
+    }));
+  }
+
+  /**
+   * A removed workspace as it was, with its tags and grants.
+   * @param {string} name
+   * @param {Changing} [options]
+   * @returns {Promise<Workspace>}
+   */
+  async restore(name, options = {}) {
+    await this.#http.post(`/v1/trash/${encodeURIComponent(name)}/restore`, {}, options);
+    return this.workspace(name);
+  }
+
+  /**
    * A sandbox. There is one kind, so `image` only says what is expected of it.
    * @param {string} image
    * @param {SandboxOptions} [options]

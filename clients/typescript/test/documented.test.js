@@ -36,6 +36,7 @@ const OPERATIONS = {
   AgentRun: {
     history_health: "health", care_status: "status", history_workspaces: "workspaces", history_create: "createWorkspace",
     sandboxes_sandboxes: "sandboxes", sandboxes_create: "create", sandboxes_sandbox: "sandbox", history_events: "events",
+    history_trash: "trash", history_restore: "restore",
   },
   Sandbox: { sandboxes_terminate: "terminate" },
   Session: { history_session: "info", history_close_session: "close" },

@@ -87,6 +87,23 @@ export declare class AgentRun {
      */
     workspaces(options?: Abortable): Promise<WorkspaceInfo[]>;
     /**
+     * The removed workspaces that can be restored.
+     * @param {Abortable} [options]
+     * @returns {Promise<{ name: string, time: Date, revision: string | null }[]>}
+     */
+    trash(options?: Abortable): Promise<{
+        name: string;
+        time: Date;
+        revision: string | null;
+    }[]>;
+    /**
+     * A removed workspace as it was, with its tags and grants.
+     * @param {string} name
+     * @param {Changing} [options]
+     * @returns {Promise<Workspace>}
+     */
+    restore(name: string, options?: Changing): Promise<Workspace>;
+    /**
      * A sandbox. There is one kind, so `image` only says what is expected of it.
      * @param {string} image
      * @param {SandboxOptions} [options]

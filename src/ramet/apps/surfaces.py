@@ -36,6 +36,8 @@ TABLE: Final = (
     Row("mount", "StoredWorkspace.mount", (f"POST {W}/mounts",), "RemoteWorkspace.mount", "Workspace.mount"),
     Row("umount", "StoredWorkspace.unmount", (f"DELETE {W}/mounts",), "RemoteWorkspace.unmount", "Workspace.umount"),
     Row("rm", "Store.rm", (f"DELETE {W}",), "RemoteStore.rm", "Workspace.remove"),
+    Row("restore", "Store.restore", ("GET /v1/trash", "POST /v1/trash/{id}/restore"), "RemoteStore.restore",
+        "AgentRun.restore"),
     Row("log", "StoredWorkspaceRef.log", (f"GET {W}/log",), "RemoteRef.log", "Workspace.log", "ws_log"),
     Row("diff", "StoredWorkspaceRef.diff", (f"GET {W}/diff",), "RemoteRef.diff", "Workspace.diff", "ws_diff"),
     Row("show", "StoredWorkspaceRef.show", (f"GET {W}/file",), "RemoteRef.show", "Workspace.show", "read"),

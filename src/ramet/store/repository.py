@@ -40,7 +40,7 @@ from ramet.store.refs.grants import CALLER, TRUSTED, Access, Grants
 from ramet.store.refs.leases import Leases, holder_name
 from ramet.store.refs.native_flags import NativeFlags
 from ramet.store.refs.notes import Notes
-from ramet.store.refs.refs import RECORD, RefEntry, not_found
+from ramet.store.refs.refs import RECORD, RefEntry, check_text, not_found
 from ramet.store.refs.resolve import RevisionLike, expired_error, find_revision, resolve_revision
 from ramet.store.refs.retention import Pin, Pins, Retention, RetentionPolicies
 from ramet.store.refs.tags import Tag, Tags
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
     from ramet.store.verbs.revert import MergeResult
+    from ramet.store.verbs.trash import RemovedWorkspace
 
 CACHED_REVISIONS: Final = 10_000
 """Revisions that are cached in memory."""
@@ -216,6 +217,8 @@ class Repository:
         entry = self.refs.create(name, head)
         if entry.number > 1:
             self.tags.clear(name)  # of the removed workspace of this name
+            if self.grants.removed(name):
+                self.grants.put(name, {}, None)
             self.policies.clear(name)
             self.native_flags.clear(name)
             for key in list(self.objects.list(f"bindings/{name}/")):
@@ -270,7 +273,7 @@ class Repository:
         return [name for name in self.refs.names() if self.grants.allows(self.principal, name)]
 
     def rm(self, name: str) -> None:
-        """Remove a workspace. Its revisions stay until they are collected."""
+        """Remove a workspace. Until its revisions are collected, `restore` brings it back."""
         self.refs.require(name)
         self.check_access(name, "readwrite")
         why = self.policies.own(name).hold
@@ -278,9 +281,20 @@ class Repository:
             raise RametError("workspace_held", f"workspace {name!r} is held: {why}", "lift the hold first")
         self.refs.delete(name)
         self.native_flags.clear(name)
-        self.tags.clear(name)
         self.grants.clear(name)
-        self._forget_drafts(name)
+
+    def trash(self) -> list[RemovedWorkspace]:
+        """List the removed workspaces that can be restored."""
+        from ramet.store.verbs.trash import trash
+
+        return trash(self)
+
+    def restore(self, name: str) -> None:
+        """Bring a removed workspace back; see `ramet.store.verbs.trash`."""
+        from ramet.store.verbs.trash import restore
+
+        check_text(name)
+        restore(self, name)
 
     def roots(self) -> Iterator[tuple[str, RevisionId]]:
         """Yield heads and tags of all existing workspaces, each with the name that keeps it."""

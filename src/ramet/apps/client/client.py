@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
     from ramet.store.verbs.key_admin import RingReport
+    from ramet.store.verbs.trash import RemovedWorkspace
     from ramet.workspace.stored.archive_import import ImportResult
 
 T = TypeVar("T")
@@ -95,7 +96,20 @@ class RemoteStore:
         return {one["name"]: None if one["head"] is None else as_revision(one["head"]) for one in found}
 
     def rm(self, name: str) -> None:
+        """Remove a workspace. Until gc deletes its revisions, `restore` brings it back."""
         self._http.ask("DELETE", _of(name))
+
+    def trash(self) -> list[RemovedWorkspace]:
+        """List the removed workspaces that can be restored."""
+        from ramet.store.verbs.trash import RemovedWorkspace
+
+        found = self._http.get("/v1/trash")["workspaces"]
+        return [RemovedWorkspace(one["name"], one["time"], one["revision"]) for one in found]
+
+    def restore(self, name: str) -> RemoteRef:
+        """Bring a removed workspace back, with its tags and grants."""
+        self._http.ask("POST", f"/v1/trash/{quote_text(name)}/restore", {})
+        return self._ref(name)
 
     def __getitem__(self, name: str) -> RemoteRef:
         self._http.get(_of(name))

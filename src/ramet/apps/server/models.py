@@ -144,6 +144,20 @@ class WorkspaceInfo(Answer):
     """Whether another process writes to it."""
 
 
+class RemovedInfo(Answer):
+    """A removed workspace that can be restored."""
+
+    name: str
+    time: float
+    """When it was removed, in seconds since the epoch."""
+    revision: str | None = None
+    """Its last revision."""
+
+
+class Trash(Answer):
+    workspaces: list[RemovedInfo]
+
+
 class WorkspaceNames(Answer):
     workspaces: list[WorkspaceInfo]
 

@@ -102,15 +102,30 @@ class Grants:
                 "grant another principal readwrite",
             )
         plain = {"grants": dict(granted), "by": by or "", "time": self._clock()}
+        self._append(name, plain, granted)
+
+    def _append(self, name: str, plain: Mapping[str, object], granted: Mapping[str, str]) -> None:
         number = self._last(name, 0.0)[0] + 1
         if not self._log.append(name, number, json.dumps(plain, sort_keys=True).encode()):
             raise RametError("head_moved", f"the grants of {name!r} changed concurrently", "try again")
         self._known[name] = (time.monotonic(), number, dict(granted))
 
     def clear(self, name: str) -> None:
-        """Clear the grants of a removed workspace."""
-        if self.of(name):
-            self.put(name, {}, None)
+        """Clear the grants of a removed workspace; the entry remembers them for `removed`."""
+        granted = self.of(name)
+        if granted:
+            self._append(name, {"grants": {}, "removed": dict(granted), "by": "", "time": self._clock()}, {})
+
+    def removed(self, name: str) -> Mapping[str, str]:
+        """Return the grants that a removed workspace had."""
+        newest = self._log.newest(name) if NAME.fullmatch(name) else None
+        return {} if newest is None else _decode(name, newest[1], "removed")
+
+    def allows_removed(self, principal: str | None, name: str, access: Access) -> bool:
+        """Return whether a principal had this access to a workspace that was removed."""
+        granted = self.removed(name)
+        mine = granted.get(principal or "")
+        return not granted or principal == TRUSTED or mine == "readwrite" or (mine == access == "readonly")
 
     def _last(self, name: str, older: float) -> tuple[int, Mapping[str, str]]:
         if not NAME.fullmatch(name):
@@ -125,9 +140,10 @@ class Grants:
         return number, granted
 
 
-def _decode(name: str, data: bytes) -> Mapping[str, str]:
+def _decode(name: str, data: bytes, which: str = "grants") -> Mapping[str, str]:
     try:
-        granted = json.loads(data)["grants"]
+        plain = json.loads(data)
+        granted = plain[which] if which == "grants" else plain.get(which, {})
         if not all(access in ACCESS for access in granted.values()):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError):

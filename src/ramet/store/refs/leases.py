@@ -115,6 +115,18 @@ class Leases(Refs):
             raise not_found(name)
         if now.holder and not self._is_dead(now):
             raise RametError("workspace_busy", f"workspace {name!r} is in use", "close its writer first")
-        entry = replace(now, number=now.number + 1, fence=now.fence + 1, holder="", kind="delete", deleted=True)
+        entry = replace(
+            now, number=now.number + 1, fence=now.fence + 1, holder="", kind="delete", deleted=True, time=self._clock()
+        )
         if not self._append(name, entry):
             raise RametError("head_moved", f"the head of {name!r} moved concurrently", "try again")
+
+    def restore(self, name: str, removed: RefEntry) -> RefEntry:
+        """Undo a removal, if its entry is still the last one."""
+        entry = replace(
+            removed, number=removed.number + 1, fence=removed.fence + 1, holder="", expires=0.0, kind="restore",
+            deleted=False, time=self._clock(),
+        )  # fmt: skip
+        if not self._append(name, entry):
+            raise RametError("head_moved", f"workspace {name!r} changed concurrently", "try again")
+        return entry

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ramet.store.refs.feed import Event
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
+    from ramet.store.verbs.trash import RemovedWorkspace
     from ramet.workspace.stored.archive_import import ImportKeywords, ImportResult
     from ramet.workspace.stored.events import DeliveryReport, Sink
 
@@ -98,7 +99,17 @@ class Store:
         return {name: self.repository.head(name) for name in self.ls()}
 
     def rm(self, name: str) -> None:
+        """Remove a workspace. Until gc deletes its revisions, `restore` brings it back."""
         self.repository.rm(name)
+
+    def trash(self) -> list[RemovedWorkspace]:
+        """List the removed workspaces that can be restored."""
+        return self.repository.trash()
+
+    def restore(self, name: str) -> StoredWorkspaceRef:
+        """Bring a removed workspace back, with its tags and grants."""
+        self.repository.restore(name)
+        return StoredWorkspaceRef(self.repository, name)
 
     def __getitem__(self, name: str) -> StoredWorkspaceRef:
         self.repository.refs.require(name)

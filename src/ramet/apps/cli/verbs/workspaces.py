@@ -34,10 +34,17 @@ def create(
 def list_workspaces(
     place: Annotated[str | None, Argument(help="NAME[@REVISION]:/path of a directory to list.")] = None,
     store: Where = HOME,
+    trash: Annotated[bool, Option("--trash", help="List removed workspaces that can be restored.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the workspaces of the store, or a directory of a revision."""
     found = any_store(store)
+    if trash:
+        removed = [
+            {"workspace": one.name, "removed": iso_time(one.time), "revision": one.revision} for one in found.trash()
+        ]
+        show(removed, ("workspace", "removed", "revision"), as_json, empty="the trash is empty")
+        return
     if place is not None:
         name, revision, path = file_of(place)
         listed = [_entry_row(*entry) for entry in found[name].ls(path, revision)]
@@ -62,10 +69,18 @@ def _entry_row(name: str, found: Stat) -> dict[str, Any]:
 
 
 def rm(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
-    """Remove a workspace. Its revisions stay until gc deletes them."""
+    """Remove a workspace. `ramet restore` brings it back until gc deletes its revisions."""
     any_store(store).rm(name)
     if as_json:
         say({"removed": name}, "", True)
+    else:
+        print(f"removed {name}; `ramet restore {name}` brings it back until gc deletes it", file=sys.stderr)
+
+
+def restore(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
+    """Restore a removed workspace with its tags and grants. `ramet ls --trash` lists what can be restored."""
+    any_store(store).restore(name)
+    say({"workspace": name}, name, as_json)
 
 
 def fork(

@@ -91,6 +91,20 @@ async def remove(api: Api, call: Call) -> Reply:
     return answer(models.Done())
 
 
+async def trash(api: Api, call: Call) -> Reply:
+    found = await api.workspaces.blocking(api.workspaces.need_store().trash)
+    return answer(models.Trash([models.RemovedInfo(one.name, one.time, one.revision) for one in found]))
+
+
+async def restore(api: Api, call: Call) -> Reply:
+    name, workspaces = call.parts[0], api.workspaces
+    if workspaces.find(name) is not None:
+        raise RametError("workspace_exists", f"cannot restore {name!r}: a workspace of this name exists", "use it")
+    await workspaces.blocking(workspaces.need_store().restore, name)
+    api.events.add("restored", name)
+    return answer(models.Done())
+
+
 # --------------------------------------------------------------------------------------------------- sessions
 
 
