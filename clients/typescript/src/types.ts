@@ -399,6 +399,8 @@ export interface Merged {
   /** The merge; null when there are conflicts, which change nothing. */
   revision: Revision | null;
   conflicts: { path: string; why: string }[];
+  /** Id of the revision that both sides of a merge come from, with conflicts; else empty. */
+  base: string;
 }
 
 export interface Tag {

@@ -321,17 +321,18 @@ export class Workspace extends Place {
   /**
    * Bring another workspace (`OTHER` or `OTHER@REVISION`) in. Conflicts change nothing.
    * @param {string} other
-   * @param {Changing & { message?: string }} [options]
+   * `take` resolves conflicts by a side, for a path or for `*`.
+   * @param {Changing & { message?: string, take?: Record<string, "ours" | "theirs"> }} [options]
    * @returns {Promise<Merged>}
    */
   async merge(other, options = {}) {
-    const { message = "" } = known("merge", options, "message");
-    const sending = { json: { other, message }, fine: [409] };
+    const { message = "", take = {} } = known("merge", options, "message", "take");
+    const sending = { json: { other, message, take }, fine: [409] };
     const answer = await this.#http.send("POST", `${this.#url}/merge`, sending, options);
     const bytes = await answer.bytes();
     const found = JSON.parse(new TextDecoder().decode(bytes));
     if (found.conflicts === undefined) throw refusal(answer.status, bytes);
-    return { revision: maybeRevision(found.revision), conflicts: found.conflicts };
+    return { revision: maybeRevision(found.revision), conflicts: found.conflicts, base: found.base ?? "" };
   }
 
   /**
@@ -346,7 +347,7 @@ export class Workspace extends Place {
     const bytes = await answer.bytes();
     const found = JSON.parse(new TextDecoder().decode(bytes));
     if (found.conflicts === undefined) throw refusal(answer.status, bytes);
-    return { revision: maybeRevision(found.revision), conflicts: found.conflicts };
+    return { revision: maybeRevision(found.revision), conflicts: found.conflicts, base: found.base ?? "" };
   }
 
   /**

@@ -380,6 +380,8 @@ export interface Merged {
         path: string;
         why: string;
     }[];
+    /** Id of the revision that both sides of a merge come from, with conflicts; else empty. */
+    base: string;
 }
 export interface Tag {
     name: string;

@@ -235,11 +235,13 @@ export declare class Workspace extends Place {
     /**
      * Bring another workspace (`OTHER` or `OTHER@REVISION`) in. Conflicts change nothing.
      * @param {string} other
-     * @param {Changing & { message?: string }} [options]
+     * `take` resolves conflicts by a side, for a path or for `*`.
+     * @param {Changing & { message?: string, take?: Record<string, "ours" | "theirs"> }} [options]
      * @returns {Promise<Merged>}
      */
     merge(other: string, options?: Changing & {
         message?: string;
+        take?: Record<string, "ours" | "theirs">;
     }): Promise<Merged>;
     /**
      * Undo the last change, or what an agent or run changed and nothing else. Conflicts change nothing.

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ramet.store.gc.consolidate import ConsolidationReport
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
+    from ramet.store.verbs.merge import Resolution
     from ramet.store.verbs.revert import MergeResult
     from ramet.store.verbs.trash import RemovedWorkspace
 
@@ -525,11 +526,13 @@ class Repository:
 
         return revert_paths(self, name, spec, paths, message)
 
-    def merge(self, name: str, other: str | Revision, message: str = "") -> MergeResult:
+    def merge(
+        self, name: str, other: str | Revision, message: str = "", resolution: Resolution | None = None
+    ) -> MergeResult:
         """Merge another workspace (`OTHER` or `OTHER@REV`) into this one: a revision with two parents, or conflicts."""
         from ramet.store.verbs.revert import merge
 
-        return merge(self, name, other, message)
+        return merge(self, name, other, message, resolution)
 
     def undo(self, name: str, *, agent: str | None = None, run: str | None = None, message: str = "") -> MergeResult:
         """Undo the last change, or all changes of an agent or run; see `ramet.store.verbs.undo`."""

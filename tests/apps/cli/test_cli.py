@@ -833,3 +833,37 @@ def test_a_terminal_gets_a_coloured_diff_in_a_pager(tmp_path: Path) -> None:
     os.close(master)
     assert done.wait() == 0
     assert b"paged:\x1b[32m+1\x1b[0m\r\n" in seen
+
+
+def test_conflicts_are_shown_and_resolved(tmp_path: Path) -> None:
+    def ramet(*words: str, status: int = 0, **env: str) -> str:
+        done = invoke(["--store", str(tmp_path / "store"), *words], env={"VISUAL": None, "EDITOR": None, **env})
+        assert done.exit_code == status, done.output
+        return done.output
+
+    ramet("create", "base")
+    ramet("exec", "base", "seq 9 > /f; echo 1 > /g")
+    for name in ("one", "two", "three", "four"):
+        ramet("fork", "base", name)
+    for name in ("one", "two", "three"):
+        ramet("exec", name, "sed -i '1s/.*/first/; 5s/.*/mine/' /f; echo mine > /g")
+    ramet("exec", "four", "sed -i '5s/.*/yours/; 9s/.*/last/' /f; echo yours > /g")
+    shown = ramet("merge", "one", "four", status=4)
+    assert "conflict: /f: both changed\nconflict: /g: both changed\n" in shown
+    assert "-mine\n+yours\n" in shown and "nothing was merged; pass --ours" in shown
+    assert json.loads(ramet("merge", "one", "four", "--json", status=4))[1] == {
+        "conflict": "both changed",
+        "path": "/g",
+    }
+    ramet("merge", "one", "four", "--take", "/f=theirs", "--ours")
+    assert ramet("exec", "one", "head -1 /f; sed -n 5p /f; cat /g") == "1\nyours\nmine\n"
+    assert "cannot resolve /h: not in conflict" in ramet(
+        "merge", "two", "four", "--theirs", "--take", "/h=ours", status=2
+    )
+    assert "cannot edit conflicts" in ramet("merge", "two", "four", "--edit", status=2)
+    assert "markers are left" in ramet("merge", "two", "four", "--edit", status=2, EDITOR="true")
+    script = tmp_path / "editor"
+    script.write_text("#!/bin/sh\nsed -i '/^[<=]/d; /^>>>>>>>/d; s/^yours$/both/' \"$1\"\n")
+    script.chmod(0o755)
+    ramet("merge", "two", "four", "--edit", EDITOR=str(script))
+    assert ramet("exec", "two", "tr '\\n' ' ' < /f; tr '\\n' ' ' < /g") == "first 2 3 4 mine both 6 7 8 last mine both "

@@ -47,6 +47,7 @@ def test_revisions_and_what_they_hold_are_equal(remote: RemoteStore, tmp_path: P
     assert remote.find("p@1").message == "begin" and there.find("1").author == "ada"
     assert there.graph() == here.graph() and there.mounts() and there.mounts("head") == here.mounts()
     assert [(d.path, d.what, d.old) for d in there.diff("2")] == [(d.path, d.what, d.old) for d in here.diff("2")]
+    assert [str(one) for one in there.patch("1", "2")] == [str(one) for one in here.patch("1", "2")] != []
     for revision in ("1", None):
         assert there.blame("/f", revision) == here.blame("/f", revision)
     assert there.history() == here.history() and there.history(last=1)[0].agent_id == "robot"
@@ -60,6 +61,24 @@ def test_revisions_and_what_they_hold_are_equal(remote: RemoteStore, tmp_path: P
     assert there.merge("q").ok and remote.ls() == ["p", "q"]
     there.untag("v1")
     assert here.tags() == []
+
+
+def test_conflicts_are_resolved_through_a_server(remote: RemoteStore) -> None:
+    async def put(name: str, text: str) -> None:
+        async with remote.open(name) as ws:
+            assert (await ws.execute(f"printf '{text}' > /g")).exit_code == 0
+
+    remote["p"].fork(None, "q")
+    for name, text in (("p", "ours\n"), ("q", "theirs\n")):
+        asyncio.run(put(name, text))
+    refused = remote["p"].merge("q")
+    assert [one.path for one in refused.conflicts] == ["/g"] and refused.base == remote["q"].find("head~1").parents[
+        0
+    ].hex()
+    assert remote["p"].merge("q", edited={"/g": b"\xff both"}).ok
+    assert b"".join(remote["p"].show("/g")) == b"\xff both"
+    asyncio.run(put("q", "again\n"))
+    assert remote["p"].merge("q", take={"*": "theirs"}).ok and b"".join(remote["p"].show("/g")) == b"again\n"
 
 
 def test_bisect_says_where_it_broke(remote: RemoteStore, tmp_path: Path) -> None:

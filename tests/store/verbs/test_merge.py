@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramet import Store
-from ramet.store.verbs.merge import merge_text
+from ramet.store.verbs.merge import conflict_text, merge_text
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n"]), max_size=8).map(b"".join)
 
@@ -39,6 +39,19 @@ def test_merging_is_symmetric(base: bytes, one: bytes, two: bytes) -> None:
 )
 def test_text(base: bytes, ours: bytes, theirs: bytes, merged: bytes | None) -> None:
     assert merge_text(base, ours, theirs) == merged
+
+
+@given(LINES, LINES, LINES)
+def test_an_editor_gets_what_merges_merged(base: bytes, one: bytes, two: bytes) -> None:
+    text = conflict_text(base, one, two, ("one", "two"))
+    merged = merge_text(base, one, two)
+    assert text is not None and (text == merged or (merged is None and (b"<<<<<<<" in text or one == two)))
+
+
+def test_markers_are_around_what_meets_only() -> None:
+    base, one, two = (b"1\n2\n3\n4\n5\n", b"one\n2\nX\n4\n5\n", b"1\n2\nY\n4\nfive")
+    assert conflict_text(base, one, two, ("a", "b")) == (b"one\n2\n<<<<<<< a\nX\n=======\nY\n>>>>>>> b\n4\nfive")
+    assert conflict_text(b"a\0", b"b", b"c", ("a", "b")) is None
 
 
 async def project(store: Store, name: str, script: str) -> None:

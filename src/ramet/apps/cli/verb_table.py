@@ -123,7 +123,7 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "ui": ("ramet ui", "ramet ui demo --no-browser", "ramet ui --url https://ramet.example --token-file ./token"),
     "fork": ("ramet fork demo demo-2", "ramet fork demo@1 from-the-start"),
     "revert": ("ramet revert demo@1", "ramet revert demo@1 /greeting"),
-    "merge": ("ramet merge demo demo-2",),
+    "merge": ("ramet merge demo other", "ramet merge demo other --take /f=theirs --edit"),
     "tag": ("ramet tag demo@2 good -m 'it worked'", "ramet tag demo"),
     "mount": ("ramet mount demo /data ./data --mode read", "ramet mount demo /scratch"),
     "umount": ("ramet umount demo /data",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import tempfile
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from ramet.store.checkout.directory import Receipt
     from ramet.store.verbs.blame import BlameLine
     from ramet.store.verbs.git_export import GitExport
+    from ramet.store.verbs.merge import Side
     from ramet.store.verbs.revert import MergeResult
     from ramet.workspace.history import ExecutionRecord
     from ramet.workspace.stored.archive_import import ImportResult
@@ -324,10 +326,23 @@ class RemoteRef:
         """Undo the last change, or what an agent or run changed and nothing else. Conflicts change nothing."""
         return self._merged(self._post("undo", 409, agent=agent, run=run, message=message))
 
-    def merge(self, other: str | Revision, message: str = "") -> MergeResult:
-        """Merge another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are returned and change nothing."""
+    def merge(
+        self,
+        other: str | Revision,
+        message: str = "",
+        *,
+        take: Mapping[str, Side] | None = None,
+        edited: Mapping[str, bytes] | None = None,
+    ) -> MergeResult:
+        """Merge another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are returned and change nothing.
+
+        `take` resolves conflicts by a side (`{"/f": "theirs"}`, `{"*": "ours"}`), `edited` by a new content.
+        """
         name = f"{other.workspace}@{other.id.hex()}" if isinstance(other, Revision) else other
-        return self._merged(self._post("merge", 409, other=name, message=message))
+        contents = {path: base64.b64encode(content).decode() for path, content in (edited or {}).items()}
+        return self._merged(
+            self._post("merge", 409, other=name, message=message, take=dict(take or {}), edited=contents)
+        )
 
     def _merged(self, found: dict[str, Any]) -> MergeResult:
         from ramet.store.verbs.merge import MergeConflict
@@ -336,7 +351,8 @@ class RemoteRef:
         if "conflicts" not in found:
             raise refusal(found["status"], json.dumps(found).encode(), self._url)
         conflicts = tuple(MergeConflict(c["path"], c["why"], None, None, None) for c in found["conflicts"])
-        return MergeResult(None if found["revision"] is None else as_revision(found["revision"]), conflicts)
+        revision = None if found["revision"] is None else as_revision(found["revision"])
+        return MergeResult(revision, conflicts, found.get("base", ""))
 
     # ------------------------------------------------------------------------- tags, grants, pins
 

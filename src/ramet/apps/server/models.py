@@ -487,6 +487,10 @@ class Merge(Body):
     other: Spec
     """`OTHER` or `OTHER@REVISION`."""
     message: str = ""
+    take: dict[str, Literal["ours", "theirs"]] = {}
+    """Which side resolves a conflict, by path; `*` is any path."""
+    edited: dict[str, bytes] = {}
+    """Contents that resolve conflicts, by path; base64."""
 
 
 class Undo(Body):
@@ -508,6 +512,8 @@ class Merged(Answer):
 
     revision: RevisionInfo | None
     conflicts: list[Conflict]
+    base: str = ""
+    """Id of the revision that both sides of a merge come from, with conflicts."""
 
 
 class MakeTag(Body):

@@ -1,15 +1,16 @@
 """Three-way merge of trees: disjoint changes combine, text merges by lines, the rest is a conflict.
 
-Conflicts are data: no markers are written, and a merge with conflicts has no tree.
+Conflicts are data: a merge with conflicts that nothing resolves has no tree. `conflict_text` is for editors.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from ramet.core.errors import RametError
 from ramet.core.paths import decode as decode_name
 from ramet.store.model import trees
 from ramet.store.model.chunker import WHOLE
@@ -39,28 +40,73 @@ class MergeConflict:
     theirs: Node | None
 
 
+Side = Literal["ours", "theirs"]
+Edit = tuple[int, int, list[bytes]]
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How conflicts are resolved: by the side to take, or by a new content, for each path. `*` is any path."""
+
+    take: Mapping[str, Side] = field(default_factory=dict)
+    edited: Mapping[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for path, side in self.take.items():
+            if side not in ("ours", "theirs"):
+                raise RametError("invalid_argument", f"cannot take {side!r} of {path}", "Take `ours` or `theirs`.")
+        for path, content in self.edited.items():
+            if len(content) > WHOLE:
+                raise RametError(
+                    "limit_exceeded", f"cannot resolve {path} with more than {WHOLE} bytes", "Take one side of it."
+                )
+
+    def below(self, prefix: str) -> Resolution:
+        """Return the part for a mount, with paths inside it."""
+        top = prefix.rstrip("/")
+
+        def inside(path: str) -> bool:
+            return path.startswith(f"{top}/")
+
+        take = {
+            path if path == "*" else path[len(top) :]: v for path, v in self.take.items() if path == "*" or inside(path)
+        }
+        return Resolution(take, {path[len(top) :]: v for path, v in self.edited.items() if inside(path)})
+
+    def paths(self) -> set[str]:
+        return ({*self.take} | {*self.edited}) - {"*"}
+
+
 @dataclass
 class TreeMerge:
     """The tree of a clean merge, or the conflicts."""
 
     tree: TreeId | None
     conflicts: list[MergeConflict] = field(default_factory=list)
+    resolved: set[str] = field(default_factory=set)
 
 
 def merge_trees(
-    read: Read, writer: MergeWriter, base: TreeId | None, ours: TreeId | None, theirs: TreeId | None
+    read: Read,
+    writer: MergeWriter,
+    base: TreeId | None,
+    ours: TreeId | None,
+    theirs: TreeId | None,
+    resolution: Resolution | None = None,
 ) -> TreeMerge:
-    """Combine two trees that come from `base`."""
-    work = _Merge(read, writer)
+    """Combine two trees that come from `base`; conflicts that `resolution` names are resolved by it."""
+    work = _Merge(read, writer, resolution or Resolution())
     tree = work.directory(base, ours, theirs, "")
-    return TreeMerge(None if work.conflicts else tree, work.conflicts)
+    return TreeMerge(None if work.conflicts else tree, work.conflicts, work.resolved)
 
 
 @dataclass
 class _Merge:
     read: Read
     writer: MergeWriter
+    resolution: Resolution
     conflicts: list[MergeConflict] = field(default_factory=list)
+    resolved: set[str] = field(default_factory=set)
 
     def nodes(self, tree: TreeId | None) -> dict[bytes, Node]:
         return {} if tree is None else {node.name: node for node in trees.decode(self.read(tree))}
@@ -103,8 +149,23 @@ class _Merge:
         return self.conflict(path, "both changed", base, ours, theirs)
 
     def conflict(self, path: str, why: Why, base: Node | None, ours: Node | None, theirs: Node | None) -> Node | None:
-        self.conflicts.append(MergeConflict(path, why, base, ours, theirs))
-        return ours
+        edited = self.resolution.edited.get(path)
+        side = self.resolution.take.get(path) or self.resolution.take.get("*")
+        if edited is None and side is None:
+            self.conflicts.append(MergeConflict(path, why, base, ours, theirs))
+            return ours
+        self.resolved.add(path)
+        if edited is None:
+            return ours if side == "ours" else theirs
+        like = next((node for node in (ours, theirs, base) if node is not None and node.kind == FILE), None)
+        if like is None:
+            raise RametError(
+                "invalid_argument", f"cannot resolve {path} with text: it is no file", "Take one side of it."
+            )
+        payload = chunk_id(edited) if edited else b""
+        if edited:
+            self.writer.add(payload, edited)
+        return like._replace(payload=payload, size=len(edited))
 
     def file(self, base: Node, ours: Node, theirs: Node, path: str) -> Node | None:
         mode = theirs.mode if ours.mode == base.mode else ours.mode
@@ -155,7 +216,52 @@ def merge_text(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     return b"".join(result)
 
 
-def _edits(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, list[bytes]]]:
+def conflict_text(base: bytes, ours: bytes, theirs: bytes, names: tuple[str, str]) -> bytes | None:
+    """Return the merged text with git's markers around what conflicts; None for binary content."""
+    if b"\0" in base or b"\0" in ours or b"\0" in theirs:
+        return None
+    old = base.splitlines(keepends=True)
+    sides = [text.splitlines(keepends=True) for text in (ours, theirs)]
+    edits = [_edits(old, side) for side in sides]
+    result: list[bytes] = []
+    at = 0
+    while edits[0] or edits[1]:
+        start, end = min(rows[0][:2] for rows in edits if rows)
+        group: list[list[Edit]] = [[], []]
+        grown = True
+        while grown:
+            grown = False
+            for which, rows in enumerate(edits):
+                while rows and (rows[0][0] < end or rows[0][0] == start):
+                    group[which].append(rows.pop(0))
+                    end, grown = max(end, group[which][-1][1]), True
+        mine, yours = (_apply(old, start, end, rows) for rows in group)
+        result += old[at:start]
+        at = end
+        if not group[1] or mine == yours:
+            result += mine
+        elif not group[0]:
+            result += yours
+        else:
+            result += [b"<<<<<<< %s\n" % names[0].encode(), *_ended(mine), b"=======\n", *_ended(yours)]
+            result.append(b">>>>>>> %s\n" % names[1].encode())
+    return b"".join(result + old[at:])
+
+
+def _apply(old: list[bytes], start: int, end: int, edits: list[Edit]) -> list[bytes]:
+    """Lines [start, end) of the old text with the edits made."""
+    result: list[bytes] = []
+    for first, last, lines in edits:
+        result += old[start:first] + lines
+        start = last
+    return result + old[start:end]
+
+
+def _ended(lines: list[bytes]) -> list[bytes]:
+    return [line if line.endswith(b"\n") else line + b"\n" for line in lines]
+
+
+def _edits(old: list[bytes], new: list[bytes]) -> list[Edit]:
     """Return the edits: from line, to line, replacement."""
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     return [(a, b, new[c:d]) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]

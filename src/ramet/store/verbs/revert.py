@@ -11,13 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ramet.core.errors import RametError
 from ramet.store.commit.kernel_state import append_records, no_writers, plain_record
 from ramet.store.model.address import parse_address
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.packs.writer import PackWriter
 from ramet.store.refs.resolve import RevisionLike
-from ramet.store.verbs.merge import MergeConflict, TreeStage, graft, merge_trees
+from ramet.store.verbs.merge import MergeConflict, Resolution, TreeStage, graft, merge_trees
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -29,6 +30,8 @@ class MergeResult:
 
     revision: Revision | None
     conflicts: tuple[MergeConflict, ...] = ()
+    base: str = ""
+    """Id of the revision that both sides of a merge come from; empty for none."""
 
     @property
     def ok(self) -> bool:
@@ -78,7 +81,9 @@ def revert_paths(
     return revision
 
 
-def merge(repository: Repository, name: str, other: str | Revision, message: str = "") -> MergeResult:
+def merge(
+    repository: Repository, name: str, other: str | Revision, message: str = "", resolution: Resolution | None = None
+) -> MergeResult:
     """Merge another workspace (`OTHER` or `OTHER@REV`) into this one: a revision with two parents, or conflicts."""
     theirs = repository.resolve(other)
     with repository.writing(name) as entry:
@@ -87,10 +92,18 @@ def merge(repository: Repository, name: str, other: str | Revision, message: str
         if base is not None and base.id == theirs.id:
             return MergeResult(ours)
         writer = repository.writer(name)
-        mounts, conflicts = _merge_mounts(repository, writer, base, ours, theirs)
-        if conflicts:
+        chosen = resolution or Resolution()
+        mounts, conflicts, resolved = _merge_mounts(repository, writer, base, ours, theirs, chosen)
+        strange = sorted(chosen.paths() - resolved)
+        if conflicts or strange:
             writer.abandon()
-            return MergeResult(None, tuple(conflicts))
+        if strange:
+            raise RametError(
+                "invalid_argument", f"cannot resolve {', '.join(strange)}: not in conflict",
+                "Merge without resolutions to see the conflicts.",
+            )  # fmt: skip
+        if conflicts:
+            return MergeResult(None, tuple(conflicts), "" if base is None else base.id.hex())
         source = other.workspace if isinstance(other, Revision) else parse_address(other).name
         repository.share(source, theirs.id, name)
         step = RevisionStep(repository, name, ours, "merge", f"merge {theirs.name}", message)
@@ -129,9 +142,15 @@ class RevisionStep:
 
 
 def _merge_mounts(
-    repository: Repository, writer: PackWriter, base: Revision | None, ours: Revision, theirs: Revision
-) -> tuple[list[MountState], list[MergeConflict]]:
+    repository: Repository,
+    writer: PackWriter,
+    base: Revision | None,
+    ours: Revision,
+    theirs: Revision,
+    resolution: Resolution,
+) -> tuple[list[MountState], list[MergeConflict], set[str]]:
     mounts: list[MountState] = []
+    resolved: set[str] = set()
     conflicts: list[MergeConflict] = []
     old = {m.prefix: m.tree for m in base.mounts} if base is not None else {}
     yours = {m.prefix: m for m in theirs.mounts}
@@ -139,10 +158,12 @@ def _merge_mounts(
         their = yours.pop(mount.prefix, None)
         tree = mount.tree
         if their is not None and (tree is not None or their.tree is not None):
-            merged = merge_trees(repository.packs.read, writer, old.get(mount.prefix), tree, their.tree)
+            before, chosen = old.get(mount.prefix), resolution.below(mount.prefix)
+            merged = merge_trees(repository.packs.read, writer, before, tree, their.tree, chosen)
             top = mount.prefix.rstrip("/")
+            resolved |= {top + path for path in merged.resolved}
             conflicts.extend(replace(conflict, path=top + conflict.path) for conflict in merged.conflicts)
             tree = merged.tree
         mounts.append(replace(mount, tree=tree))
     mounts.extend(yours.values())
-    return mounts, conflicts
+    return mounts, conflicts, resolved

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ramet.store.checkout.directory import Receipt
     from ramet.store.verbs.blame import BlameLine
     from ramet.store.verbs.git_export import GitExport
+    from ramet.store.verbs.merge import Side
     from ramet.store.verbs.revert import MergeResult
     from ramet.workspace.history import ExecutionRecord
     from ramet.workspace.stored.archive_import import ImportResult
@@ -236,9 +237,21 @@ class StoredWorkspaceRef:
         """Undo the last change, or what an agent or run changed and nothing else. Conflicts change nothing."""
         return self._repository.undo(self.name, agent=agent, run=run, message=message)
 
-    def merge(self, other: str | Revision, message: str = "") -> MergeResult:
-        """Merge another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are data and change nothing."""
-        return self._repository.merge(self.name, other, message)
+    def merge(
+        self,
+        other: str | Revision,
+        message: str = "",
+        *,
+        take: Mapping[str, Side] | None = None,
+        edited: Mapping[str, bytes] | None = None,
+    ) -> MergeResult:
+        """Merge another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are data and change nothing.
+
+        `take` resolves conflicts by a side (`{"/f": "theirs"}`, `{"*": "ours"}`), `edited` by a new content.
+        """
+        from ramet.store.verbs.merge import Resolution
+
+        return self._repository.merge(self.name, other, message, Resolution(take or {}, edited or {}))
 
     # ------------------------------------------------------------------------------------------------- tags
 

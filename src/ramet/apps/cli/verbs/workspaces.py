@@ -118,14 +118,29 @@ def merge(
     other: Annotated[str, Argument(help="OTHER or OTHER@REVISION to merge.")],
     store: Where = HOME,
     message: Message = "",
+    ours: Annotated[bool, Option("--ours", help="Resolve every conflict by this workspace's side.")] = False,
+    theirs: Annotated[bool, Option("--theirs", help="Resolve every conflict by the other side.")] = False,
+    take: Annotated[list[str] | None, Option(help="Resolve one: PATH=ours or PATH=theirs; repeatable.")] = None,
+    edit: Annotated[bool, Option("--edit", "-e", help="Resolve the rest in $EDITOR, between markers.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Merge another workspace into this one. Conflicts are listed, change nothing, and give status 4."""
-    result = any_store(store)[split_name(name)[0]].merge(other, message)
+    """Merge another workspace into this one. Conflicts are shown with both sides, change nothing, and give status 4;
+    --ours, --theirs, --take and --edit resolve them.
+    """
+    from ramet.apps.cli.conflicts import edit_conflicts, parse_sides, show_conflicts
+
+    handle = any_store(store)[split_name(name)[0]]
+    sides = parse_sides(take or [], ours, theirs)
+    result = handle.merge(other, message, take=sides)
+    if result.conflicts and edit:
+        result = handle.merge(other, message, take=sides, edited=edit_conflicts(handle, other, result))
     if result.revision is not None:
         say(revision_row(result.revision), result.revision.name, as_json)
         return 0
-    show([{"conflict": c.why, "path": c.path} for c in result.conflicts], ("conflict", "path"), as_json)
+    if as_json:
+        show([{"conflict": c.why, "path": c.path} for c in result.conflicts], (), as_json)
+    else:
+        show_conflicts(handle, other, result)
     return 4
 
 

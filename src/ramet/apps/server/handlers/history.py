@@ -252,12 +252,14 @@ async def merge(api: Api, call: Call) -> Reply:
     if theirs is not None and theirs.committer is not None and other != call.parts[0]:
         await theirs.committer.commit()
     async with api.workspaces.alone(call.parts[0]):
-        done = await api.workspaces.blocking(lambda: handle().merge(asked.other, asked.message))
+        done = await api.workspaces.blocking(
+            lambda: handle().merge(asked.other, asked.message, take=asked.take, edited=asked.edited)
+        )
     conflicts = [models.Conflict(one.path, one.why) for one in done.conflicts]
     if done.revision is not None:
         api.events.add("merged", call.parts[0], revision=done.revision.name)
     revision = None if done.revision is None else revision_info(done.revision)
-    return answer(models.Merged(revision, conflicts), 200 if done.ok else 409)
+    return answer(models.Merged(revision, conflicts, done.base), 200 if done.ok else 409)
 
 
 async def undo(api: Api, call: Call) -> Reply:
