@@ -630,3 +630,110 @@ def test_a_ring_whose_keys_do_not_open_is_damage() -> None:
         assert caught.value.code == "store_corrupt"
     sealed.put(batch, held)
     assert text(Store(place, key=KEY), "w", "cat /x") == "x\n"
+
+
+# ----------------------------------------------------------------------- keyrings that were replaced or put back
+
+
+def keyring(place: MemoryObjects) -> dict[str, bytes]:
+    """The objects of all keyrings, as they lie in the store."""
+    names = objects_of(Store(place, key=KEY))
+    return {key: place.get(key) for key in map(names.keychain.names.encrypt, names.list("keys/"))}
+
+
+def test_a_keyring_that_is_put_back_after_a_shredding_opens_nothing() -> None:
+    place = MemoryObjects()
+    store = Store(place, key=KEY)
+    store.create("w")
+    run(store, "w", "echo secret > /x")
+    before = {key: place.get(key) for key in place.list("")}
+    store.keys.shred("w")
+    for key, data in before.items():
+        if "store.json" not in key:
+            place.put(key, data)  # everything but the marker: keyring, packs, revisions and refs
+    with pytest.raises(RametError) as caught:
+        text(Store(place, key=KEY), "w", "cat /x")
+    assert caught.value.code in ("wrong_key", "store_corrupt", "workspace_not_found") and "secret" not in str(
+        caught.value
+    )
+    again = Store(place, key=KEY)
+    if "w" not in again:
+        again.create("w")
+        run(again, "w", "echo new > /y")
+        assert text(Store(place, key=KEY), "w", "cat /y") == "new\n", "a key that is back encrypts nothing"
+
+
+def test_a_key_that_is_put_back_opens_and_encrypts_nothing() -> None:
+    place = MemoryObjects()
+    store = Store(place, key=KEY)
+    store.create("w")
+    run(store, "w", "echo secret > /x")
+    old, gone = keyring(place), objects_of(store).keychain.rings.ring("w").ids
+    store.keys.shred("w")
+    for key, data in old.items():
+        place.put(key, data)
+    again = Store(place, key=KEY)
+    rings = objects_of(again).keychain.rings
+    with pytest.raises(RametError, match="the key was destroyed"):
+        rings.rings()
+        rings.secret(gone[0])
+    assert rings.write_key("w")[0] not in gone
+    again.create("w")
+    run(again, "w", "echo new > /y")
+    assert text(Store(place, key=KEY), "w", "cat /y") == "new\n"
+    assert again.verify().ok
+
+
+def test_a_fork_keeps_a_key_that_its_source_destroyed() -> None:
+    place = MemoryObjects()
+    store = Store(place, key=KEY)
+    store.create("w")
+    run(store, "w", "echo kept > /x")
+    store["w"].fork(None, "twin")
+    old = keyring(place)
+    store.keys.shred("w")
+    for key, data in old.items():
+        place.put(key, data)
+    assert text(Store(place, key=KEY), "twin", "cat /x") == "kept\n"
+
+
+def test_a_keyring_of_another_store_or_workspace_is_refused() -> None:
+    place, other = MemoryObjects(), MemoryObjects()
+    for where in (place, other):
+        store = Store(where, key=KEY)
+        for name in ("w", "v"):
+            store.create(name)
+            run(store, name, f"echo {name} > /x")
+    sealed, foreign = objects_of(Store(place, key=KEY)), objects_of(Store(other, key=KEY))
+    (mine,) = sealed.list("keys/w/")
+    (next_door,), (theirs,) = sealed.list("keys/v/"), foreign.list("keys/w/")
+    name = sealed.keychain.names.encrypt(mine)
+    held = place.get(name)
+    for replaced in (
+        place.get(sealed.keychain.names.encrypt(next_door)),
+        other.get(foreign.keychain.names.encrypt(theirs)),
+    ):
+        place.put(name, replaced)
+        with pytest.raises(RametError) as caught:
+            text(Store(place, key=KEY), "w", "cat /x")
+        assert caught.value.code in ("store_corrupt", "wrong_key")
+        assert text(Store(place, key=KEY), "v", "cat /x") == "v\n", "others are not affected"
+    place.put(name, held)
+    assert text(Store(place, key=KEY), "w", "cat /x") == "w\n"
+
+
+def test_a_keyring_of_before_a_rotation_does_not_let_the_old_key_in() -> None:
+    place = MemoryObjects()
+    store = Store(place, key=KEY)
+    store.create("w")
+    run(store, "w", "echo x > /x")
+    old = keyring(place)
+    store.keys.rotate(OTHER)
+    for key, data in old.items():
+        place.put(key, data)
+    with pytest.raises(RametError) as caught:
+        Store(place, key=KEY).ls()
+    assert caught.value.code == "wrong_key", "the old key opens neither the store nor a ring"
+    with pytest.raises(RametError) as caught:
+        text(Store(place, key=OTHER), "w", "cat /x")
+    assert caught.value.code == "wrong_key", "and a ring that is older than the store says so"

@@ -120,8 +120,9 @@ class Keyring:
         return list(dict.fromkeys(identity for batch in order for identity in batch.ids))
 
     def open_batch(self) -> KeyBatch | None:
-        """Return the newest own key that no other ring has."""
-        mine = [batch for batch in self.batches if batch.own and batch.ids[0] not in self.closed]
+        """Return the newest own key that no other ring has, and that was not destroyed."""
+        no = self.closed | self.shredded
+        mine = [batch for batch in self.batches if batch.own and batch.ids[0] not in no]
         return max(mine, key=lambda batch: (batch.number, batch.name), default=None)
 
     @property
@@ -216,6 +217,8 @@ class Keyrings:
                 if identity not in self._homes:
                     self.rings(skip_damaged=True)
                 home = self._homes.get(identity)
+                if identity in self._shredded:
+                    home = self._copy(identity)  # never from the ring that destroyed it, where an old batch may be back
                 if home is None and identity in self._shredded:
                     raise RametError(
                         "wrong_key", "cannot decrypt: the key was destroyed", "nothing can restore it",
@@ -227,6 +230,11 @@ class Keyrings:
                     )
                 self._open(home)
             return self._secrets[identity]
+
+    def _copy(self, identity: bytes) -> KeyBatch | None:
+        """Find a destroyed key in the rings that had taken it over before."""
+        rings = [ring for ring in self.rings(skip_damaged=True) if identity not in ring.shredded]
+        return next((batch for ring in rings for batch in ring.batches if identity in batch.ids), None)
 
     def _open(self, batch: KeyBatch) -> None:
         plain = _decrypt_batch(batch, self._ring_key(batch))

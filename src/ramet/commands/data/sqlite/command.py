@@ -317,6 +317,11 @@ async def _run(shell: Shell, reader: Reader, script: bool) -> None:
                 if not line or line.isspace():
                     continue
                 start = number
+            if "\0" in line:
+                shell.fail(f"Error: line {number} contains a NUL byte")
+                if shell.bail or not script:
+                    return
+                continue
             pending += (line, "\n")
             if not may_end(line):
                 continue
