@@ -7,7 +7,7 @@ CONFORMANCE ?= ../shared/conformance/run.py
 # Many tests start `ramet` as a program: without bytecode that is kept, each start compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo descriptions test test-fast test-plain test-typescript test-emulators test-agents check audit format bench docs site spec-record spec-confirm conformance clean
+.PHONY: help demo descriptions test test-fast test-plain test-typescript test-native-user test-emulators test-agents check audit format bench docs site spec-record spec-confirm conformance clean
 
 help:
 	@echo "make demo          install and show the whole idea in a few seconds"
@@ -74,7 +74,12 @@ descriptions: $(EMULATORS)/descriptions/.fetched
 
 test: $(STAMP) $(VENV)/.programs $(VENV)/.node descriptions
 	$(WITH_NODE) $(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(MAKE) --no-print-directory test-native-user
 	@$(MAKE) --no-print-directory test-typescript
+
+# Native programs run as an ordinary user too; without root, setpriv or a reachable Python this says so and is skipped.
+test-native-user: $(STAMP)
+	tests/native/as_user.sh $(abspath $(BIN)/python)
 
 # What needs Node or its registry is skipped where they are missing, and says so.
 CLIENT := clients/typescript

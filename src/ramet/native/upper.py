@@ -10,19 +10,11 @@ import os
 import shutil
 import stat as modes
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from ramet.backends.local.overlay_marks import OPAQUE, is_opaque, is_removed
 
-
-class Stamp(NamedTuple):
-    """What tells two states of an entry apart."""
-
-    mode: int
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
+Stamp = tuple[int, int, int, int]
+"""What tells two states of an entry apart: ctime, which every change sets, inode, size, mode."""
 
 
 def walk_upper(upper: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -127,19 +119,20 @@ class Upper:
         """Return (path, verb, size) of everything that changed since the last call, by path."""
         now: dict[str, Stamp] = {}
         found: list[tuple[str, str, int]] = []
+        seen = self._seen
         for path, stat in walk_upper(self.folder):
-            stamp = Stamp(stat.st_mode, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+            stamp = (stat.st_ctime_ns, stat.st_ino, stat.st_size, stat.st_mode)
             now[path] = stamp
-            before = self._seen.get(path)
+            before = seen.get(path)
             if before == stamp:
                 continue
             if is_removed(stat):
                 found.append((path, "remove", 0))
             elif modes.S_ISDIR(stat.st_mode):
-                if before is None or before.mode != stamp.mode or before.inode != stamp.inode:
+                if before is None or before[3] != stamp[3] or before[1] != stamp[1]:
                     found.append((path, "mkdir", 0))
             else:
-                found.append((path, "write", stamp.size))
+                found.append((path, "write", stat.st_size))
         found.extend((path, "remove", 0) for path in self._seen.keys() - now.keys())
         self._seen = now
         return sorted(found)

@@ -128,7 +128,7 @@ def test_copies_and_snapshots_have_the_content_and_nothing_of_the_box(native: Na
 def test_directories_of_the_host_are_shared(native: Native, tmp_path: object) -> None:
     if os.geteuid() == 0:
         pytest.skip("root's box runs as another user, who cannot reach the directory of a test")
-    disk = DiskResource(f"{tmp_path}/d")
+    disk = DiskResource(f"{tmp_path}/d", create=True)
 
     async def steps() -> None:
         async with Workspace({"/data": disk, "/fixed": (disk, MountMode.READ)}, native=native) as ws:
