@@ -45,7 +45,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("mount", "mounts.mount", "Add a mount to a workspace"),
         Verb("umount", "mounts.umount", "Remove a mount from a workspace."),
         Verb("rm", "workspaces.rm", "Remove a workspace."),
-        Verb("restore", "workspaces.restore", "Restore a removed workspace."),
+        Verb("restore", "workspaces.restore", "Restore a removed workspace with its tags and grants."),
     ),
     "History": (
         Verb("log", "history.log", "Show the revisions of a workspace, newest first"),
