@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import tempfile
 from collections.abc import Iterator, Mapping
 
@@ -16,6 +17,7 @@ from ramet.core.paths import parse
 from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
 from ramet.core.streams import BytesReader, Capture, Null, Reader, Writer, pipe
+from ramet.native.box import Request
 from ramet.native.runtime import Runtime
 from ramet.native.server import SERVER
 from ramet.native.tree import TreeResource
@@ -281,3 +283,23 @@ def test_boxes_of_one_process_share_a_server_that_ends_with_the_last(runtime: Ru
     assert SERVER.pid == first
     runtime.end()
     assert SERVER.pid is None
+
+
+def test_a_terminal_of_the_box_has_a_size_and_sends_interrupts(runtime: Runtime) -> None:
+    opened(runtime)
+    box = runtime._box
+    assert box is not None
+    script = "trap 'echo interrupted; exit 7' INT; stty size; while :; do sleep 0.1; done"
+    with box.start(Request("/bin/sh", ["sh", "-c", script], ENV, "/", {}, terminal=(30, 99))) as channel:
+        channel.settimeout(60)
+        said, fds = b"", list[int]()
+        while b"S\n" not in said:
+            data, more, _, _ = socket.recv_fds(channel, 64, 1)
+            said, fds = said + data, fds + more
+        with os.fdopen(fds[0], "r+b", buffering=0) as terminal:
+            assert terminal.readline() == b"30 99\r\n"
+            terminal.write(b"\x03")
+            assert b"interrupted" in terminal.readline()
+            while data := channel.recv(64):
+                said += data
+    assert said.split() == [b"T", b"S", b"X%d" % (7 << 8)]

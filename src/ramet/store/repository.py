@@ -281,7 +281,6 @@ class Repository:
         if why:
             raise RametError("workspace_held", f"workspace {name!r} is held: {why}", "lift the hold first")
         self.refs.delete(name)
-        self.native_flags.clear(name)
         self.grants.clear(name)
 
     def trash(self) -> list[RemovedWorkspace]:

@@ -30,6 +30,9 @@ def test_a_workspace_remembers_that_it_is_native(tmp_path: Path) -> None:
         assert await answer("twin") == (0, b"42\n")
         assert (await answer("app", False))[0] == 127
         store.rm("app")
+        store.restore("app")
+        assert await answer("app") == (0, b"42\n")
+        store.rm("app")
         store.create("app")
         assert (await answer("app"))[0] == 127
 
