@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ramet.commands.framework.command import (
     Command,
@@ -28,7 +28,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
-from ramet.core.streams import Null, Reader
+from ramet.core.streams import Null, PipeWriter, Reader
 
 LIMIT = 128 * 1024
 
@@ -104,6 +104,10 @@ def _delimiter(text: str) -> bytes:
     if body[0].isdigit():
         return bytes([int(body, 8) & 255])
     return {"a": b"\a", "b": b"\b", "f": b"\f", "n": b"\n", "r": b"\r", "t": b"\t", "v": b"\v", "\\": b"\\"}[body]
+
+
+_PIPE_SIGNAL: Final = 13
+"""SIGPIPE."""
 
 
 class _Stop(Exception):
@@ -492,12 +496,21 @@ class _Runner:
         elif status in (126, 127) and not await self._exists(words[0]):
             self.status = status
             self.stop = _Stop(status)
-        elif isinstance(status, BySignal):
-            self.proc.complain(f"{words[0]}: terminated by signal {status.number}")
+        elif (number := self._signal(status)) is not None:
+            if number != _PIPE_SIGNAL or self.stop is None:  # the pipe is gone for all of them
+                self.proc.complain(f"{words[0]}: terminated by signal {number}")
             self.stop = _Stop(125)
             self.status = 125
         elif status:
             self.status = 123
+
+    def _signal(self, status: int) -> int | None:
+        """Return the signal that a command died of; writing to a pipe that nothing reads is one."""
+        if isinstance(status, BySignal):
+            return status.number
+        stdout = self.proc.stdout
+        gone = status == 128 + _PIPE_SIGNAL and isinstance(stdout, PipeWriter) and stdout.broken
+        return _PIPE_SIGNAL if gone else None
 
     async def _exists(self, word: str) -> bool:
         """Return whether a command could be started, so that a status like that of one that could not is its own."""
