@@ -14,7 +14,7 @@ help:
 	@echo "make test          install what the tests need and run them all"
 	@echo "make test-typescript  the TypeScript client: types, and tests against a real server (part of make test)"
 	@echo "make descriptions  fetch what the exchanges of services are checked against (part of make test)"
-	@echo "make test-emulators  backends against emulators from npm (Azurite)"
+	@echo "make test-emulators  backends against emulators from npm (Azurite, GitHub, Slack)"
 	@echo "make test-agents   adapters: older OpenAI Agents SDKs and the other frameworks, one environment each"
 	@echo "make test-plain    the spec tables without the shell's shortcuts"
 	@echo "make check         ruff, mypy --strict, import-linter"
@@ -96,8 +96,13 @@ test-typescript: $(STAMP) $(VENV)/.node
 $(EMULATORS)/node_modules/.bin/azurite-blob: $(VENV)/.node
 	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) azurite@3.35.0
 
-test-emulators: $(STAMP) $(EMULATORS)/node_modules/.bin/azurite-blob
-	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/backends/objects/test_azure.py
+# GitHub and Slack; npm's newest `emulate` is an unrelated package.
+$(EMULATORS)/node_modules/.bin/emulate: $(VENV)/.node
+	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) emulate@0.12.2
+
+test-emulators: $(STAMP) $(EMULATORS)/node_modules/.bin/azurite-blob $(EMULATORS)/node_modules/.bin/emulate
+	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest \
+	  tests/backends/objects/test_azure.py tests/backends/services/test_emulators.py
 
 # The spec tables without the shortcuts of shell/interp/fast.
 test-plain: $(STAMP)

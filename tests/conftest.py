@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.store.places import KINDS, objects_at
+from tests.support import descriptions
 from tests.support.servers import S3Server, seaweed
 
 from ramet.store.objects.objects import Objects
@@ -62,6 +63,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if reasons:
         listed = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
         terminalreporter.write_line(f"SKIPPED {reasons.total()}: {listed}")
+    if unchecked := descriptions.missing():
+        names = ", ".join(unchecked)
+        terminalreporter.write_line(f"NOT CHECKED against the vendor's description (make descriptions): {names}")
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,6 @@ PACKAGES = {
 }
 SEVERAL = {"notion-client"}
 """Packages that describe a service in several files."""
-unchecked: set[str] = set()
-"""Services whose exchanges were not checked in this run."""
 problems: list[str] = []
 """What the exchanges of the running test did that no description allows."""
 
@@ -41,11 +39,15 @@ checked_ports: dict[int, Checker | None] = {}
 """The checker of each server of the tests; a port without an entry must not be asked."""
 
 
+def missing() -> list[str]:
+    """Services whose exchanges cannot be checked: nothing was fetched for them."""
+    return sorted(service for service, (package, _) in PACKAGES.items() if not (PLACE / package).exists())
+
+
 @cache
 def description(service: str) -> bytes | None:
     package, pattern = PACKAGES[service]
     if not (PLACE / package).exists():
-        unchecked.add(service)
         return None
     kept = PLACE / f"{package}.{service}.gz"
     if kept.exists():

@@ -43,9 +43,3 @@ def _described_exchanges(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     descriptions.problems.clear()
     yield
     assert descriptions.problems == []
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if descriptions.unchecked:
-        names = ", ".join(sorted(descriptions.unchecked))
-        terminalreporter.write_line(f"NOT CHECKED against the vendor's description (make descriptions): {names}")

@@ -187,6 +187,8 @@ def test_a_recursive_grep_is_one_tarball_and_a_second_one_conditional_request(hu
             assert hub.count("GET", "/tarball/") == 1
             assert hub.count("GET", "/git/blobs/") <= 8
             assert (hub.count("GET", "/commits/"), hub.count("GET", "/git/trees/")) == (1, 1)
+            # The commit, its tree, the tarball, the download that it leads to, and the first blobs.
+            assert hub.count() <= 4 + 8
             before = hub.count()
             ws.fs.changed(P("/gh"))
             second = await ws.execute("grep -rl needle /gh/code | wc -l")

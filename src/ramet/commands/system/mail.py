@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramet.commands.framework.command import Command, UsageError, several, value
-from ramet.commands.framework.inputs import slurp
-from ramet.core import ops
-from ramet.core.fs import Lending
-from ramet.core.paths import encode
+from ramet.commands.system.outbox import content_of, outbox_of, send
 from ramet.core.proc import Proc
-from ramet.core.resource import Letter, Posting
+from ramet.core.resource import Letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +27,13 @@ async def mail(proc: Proc, o: MailOptions, operands: list[str]) -> int:
         raise UsageError("missing PATH of a mount that sends mail")
     if not to:
         raise UsageError("missing ADDRESS")
-    found = None
-    path = proc.path(place)
-    if isinstance(proc.fs, Lending):
-        found = await proc.fs.power(path, Posting, write=True)  # type: ignore[type-abstract]
-    if found is None:
-        proc.complain(f"{place}: not on a mount that sends mail, or on a branch of one")
+    outbox = await outbox_of(proc, place, "not on a mount that sends mail, or on a branch of one")
+    if outbox is None:
         return 1
-    power, inner = found
-    is_message = not (await proc.fs.stat(path, follow=True)).is_dir
-    body = encode(o.message) if o.message is not None else await slurp(proc, "-")
-    attachments = [(name.rsplit("/", 1)[-1], await ops.read_bytes(proc.fs, proc.path(name))) for name in o.attached]
-    letter = Letter(o.subject, tuple(to), body, o.cc, o.bcc, tuple(attachments), inner if is_message else None)
-    try:
-        number = await power.post(letter)
-    except ValueError as error:
-        proc.complain(str(error))
-        return 1
-    except OSError as error:
-        proc.complain(f"{place}: {error.strerror}")
-        return 1
-    finally:
-        if isinstance(proc.fs, Lending):
-            proc.fs.changed(path)
-    await proc.emit(encode(f"sent {number}\n"))
-    return 0
+    is_message = not (await proc.fs.stat(outbox.path, follow=True)).is_dir
+    body, attachments = await content_of(proc, o.message, o.attached)
+    answers = outbox.inner if is_message else None
+    return await send(proc, outbox, Letter(o.subject, tuple(to), body, o.cc, o.bcc, attachments, answers), "sent")
 
 
 COMMANDS = [

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramet.commands.framework.command import Command, UsageError, several, value
-from ramet.commands.framework.inputs import slurp
-from ramet.core import ops
-from ramet.core.fs import Lending
-from ramet.core.paths import encode
+from ramet.commands.system.outbox import content_of, outbox_of, send
 from ramet.core.proc import Proc
-from ramet.core.resource import Letter, Posting
+from ramet.core.resource import Letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,32 +20,14 @@ class PostOptions:
 async def post(proc: Proc, o: PostOptions, operands: list[str]) -> int:
     if len(operands) > 1:
         raise UsageError(f"extra operand '{operands[1]}'")
-    place, path = operands[0], proc.path(operands[0])
-    body = encode(o.message) if o.message is not None else await slurp(proc, "-")
-    attachments = [(name.rsplit("/", 1)[-1], await ops.read_bytes(proc.fs, proc.path(name))) for name in o.attached]
+    body, attachments = await content_of(proc, o.message, o.attached)
     if not (body.strip() or o.title or attachments):
         proc.complain("the message is empty; nothing was posted")
         return 1
-    found = None
-    if isinstance(proc.fs, Lending):
-        found = await proc.fs.power(path, Posting, write=True)  # type: ignore[type-abstract]
-    if found is None:
-        proc.complain(f"{place}: not on a mount that takes messages")
+    outbox = await outbox_of(proc, operands[0], "not on a mount that takes messages")
+    if outbox is None:
         return 1
-    power, inner = found
-    try:
-        number = await power.post(Letter(o.title, (), body, attachments=tuple(attachments), place=inner))
-    except ValueError as error:
-        proc.complain(str(error))
-        return 1
-    except OSError as error:
-        proc.complain(f"{place}: {error.strerror}")
-        return 1
-    finally:
-        if isinstance(proc.fs, Lending):
-            proc.fs.changed(path)
-    await proc.emit(encode(f"posted {number}\n"))
-    return 0
+    return await send(proc, outbox, Letter(o.title, (), body, attachments=attachments, place=outbox.inner), "posted")
 
 
 COMMANDS = [

@@ -1,0 +1,149 @@
+"""Services against `emulate`, an emulator that others wrote: what it has, our mounts can do with it.
+
+It has no diffs, tarballs, ETags, limits, searches of Slack or refusals of tokens; the fakes have those.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.descriptions import checked_ports
+from tests.support.servers import free_ports
+
+from ramet import Workspace
+from ramet.backends import GitHubConfig, GitHubResource, SlackConfig, SlackResource
+from ramet.testing import READING, Check, run_check
+
+PROGRAM = shutil.which("emulate")
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="emulate is not installed; `make test-emulators` does that")
+SEED: dict[str, Any] = {
+    "tokens": {"ghp_test": {"login": "octocat", "scopes": ["repo", "user"]}},
+    "github": {
+        "users": [{"login": "octocat", "name": "The Octocat", "email": "octocat@github.com"}],
+        "repos": [{"owner": "octocat", "name": "hello-world", "auto_init": True}],
+    },
+    "slack": {
+        "team": {"name": "W", "domain": "w"},
+        "users": [{"name": "dev", "email": "dev@example.com"}],
+        "channels": [{"name": "general"}],
+        "tokens": [{"token": "xoxb-test", "user": "dev", "scopes": ["chat:write", "channels:history", "files:write"]}],
+    },
+}
+
+
+@contextmanager
+def running(service: str, folder: Path) -> Iterator[int]:
+    (port,) = free_ports(1)
+    seed, log = folder / "seed.yaml", folder / "log"
+    seed.write_text(json.dumps(SEED))
+    words = [
+        str(PROGRAM),
+        "start",
+        "--service",
+        service,
+        "--port",
+        str(port),
+        "--host",
+        "127.0.0.1",
+        "--seed",
+        str(seed),
+    ]
+    with log.open("wb") as out:
+        process = subprocess.Popen(words, stdout=out, stderr=out, env={"PATH": os.environ["PATH"]})
+    try:
+        deadline = time.monotonic() + 60
+        while b"Ready." not in log.read_bytes():
+            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        checked_ports[port] = None  # its answers have fields that the vendor's have not
+        yield port
+    finally:
+        checked_ports.pop(port, None)
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def github(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with running("github", tmp_path_factory.mktemp("github")) as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def slack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with running("slack", tmp_path_factory.mktemp("slack")) as port:
+        yield port
+
+
+def repository(port: int) -> GitHubResource:
+    config = GitHubConfig(
+        token="ghp_test", owner="octocat", repo="hello-world", base_url=f"http://127.0.0.1:{port}", private=True,
+        writable=True,
+    )  # fmt: skip
+    return GitHubResource(config)
+
+
+def team(port: int) -> SlackResource:
+    config = SlackConfig(
+        token="xoxb-test", base_url=f"http://127.0.0.1:{port}/api", private=True, writable=True, allow=("localhost",)
+    )
+    return SlackResource(config)
+
+
+def shell(resource: GitHubResource | SlackResource, *scripts: str) -> list[str]:
+    async def act() -> list[str]:
+        ws = Workspace({"/s": resource})
+        try:
+            results = [await ws.execute(script) for script in scripts]
+            return [(one.stdout + one.stderr).decode() for one in results]
+        finally:
+            await ws.close()
+
+    return asyncio.run(act())
+
+
+@pytest.mark.parametrize("check", READING, ids=lambda check: check.name)
+def test_the_reading_suite_on_slack(slack: int, check: Check) -> None:
+    run_check(check, lambda: team(slack))
+
+
+def test_issues_of_github(github: int) -> None:
+    found = shell(
+        repository(github), "post /s/issues -t 'Bug one' -m 'It breaks'", "ls /s/issues",
+        "sed -i 's/^state: open/state: closed/' /s/issues/1/issue.md", "grep ^state /s/issues/1/issue.md",
+        "post /s/issues/1 -m Fixed", "jq -r .body /s/issues/1/comments.jsonl", "jq -r .title /s/issues.jsonl",
+        "query /s 'GET /search/issues?q=repo:{owner}/{repo}+Bug' | jq -r .title",
+    )  # fmt: skip
+    assert found[1:4] == ["1__Bug one\n", "", "state: closed\n"] and found[5:] == ["Fixed\n", "Bug one\n", "Bug one\n"]
+
+
+def test_files_of_github(github: int) -> None:
+    found = shell(
+        repository(github), "ls /s/code", "echo hi > /s/code/new.txt", "ls /s/code", "echo hello > /s/code/new.txt",
+        "stat -c %s /s/code/new.txt", "query /s 'GET /repos/{owner}/{repo}/contents/new.txt' | jq -r .content",
+        "head -1 /s/commits.jsonl | jq -r .commit.message",
+    )  # fmt: skip
+    # It has no raw blobs, so the content is asked for in another way than the mount does.
+    assert found[:5] == ["README.md\n", "", "README.md\nnew.txt\n", "", "6\n"]
+    assert found[5:] == ["aGVsbG8K\n", "Write new.txt\n"]
+
+
+def test_channels_of_slack(slack: int) -> None:
+    found = shell(
+        team(slack), "ls /s/channels | sed 's/__.*//'", "post /s/channels/general__* -m 'hello <world>'",
+        "cat /s/channels/general__*/*/chat.md | sed 's/^..:..//'", "jq -r .name /s/users.jsonl",
+        "echo data > /tmp/f.txt; post /s/channels/general__* -m File -a /tmp/f.txt",
+        "cat /s/channels/general__*/*/files/*",
+    )  # fmt: skip
+    assert found[0] == "general\nrandom\n" and found[2] == " dev: hello <world>\n"
+    assert found[3].split() == ["admin", "dev"] and found[5] == "data\n"
