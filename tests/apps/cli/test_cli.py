@@ -588,15 +588,15 @@ def test_looking_inside(ramet) -> None:  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("exec demo ls", {"name": "demo", "command": "ls", "timeout": None, "quiet": False, "store": "/home"}),
-        ("exec -q demo --timeout 2.5 ls", {"name": "demo", "command": "ls", "timeout": 2.5, "quiet": True}),
-        ("exec demo -- -x", {"name": "demo", "command": "-x"}),
+        ("exec demo ls", {"name": "demo", "command": ["ls"], "timeout": None, "quiet": False, "store": "/home"}),
+        ("exec -q demo --timeout 2.5 ls", {"name": "demo", "command": ["ls"], "timeout": 2.5, "quiet": True}),
+        ("exec demo -- -x", {"name": "demo", "command": ["-x"]}),
         ("exec demo ls -mx=1", {"message": "x=1"}),
         ("exec demo ls -qmx --message y --json", {"message": "y", "quiet": True, "as_json": True}),
         ("exec demo ls --store=x --message=", {"store": "x", "message": ""}),
         ("exec demo", {"command": None}),
         ("exec", None),
-        ("exec demo a b", None),
+        ("exec demo a b", {"command": ["a", "b"]}),
         ("exec demo ls --timeout soon", None),
         ("exec demo ls -m", None),
         ("exec demo ls --json=1", None),
@@ -867,3 +867,15 @@ def test_conflicts_are_shown_and_resolved(tmp_path: Path) -> None:
     script.chmod(0o755)
     ramet("merge", "two", "four", "--edit", EDITOR=str(script))
     assert ramet("exec", "two", "tr '\\n' ' ' < /f; tr '\\n' ' ' < /g") == "first 2 3 4 mine both 6 7 8 last mine both "
+
+
+def test_exec_takes_words_or_a_script_from_stdin(tmp_path: Path) -> None:
+    store = ["--store", str(tmp_path)]
+    assert invoke([*store, "create", "demo"]).exit_code == 0
+    done = invoke([*store, "exec", "demo", "--", "printf", "%s|", "a b", "$HOME", "it's"])
+    assert done.stdout == "a b|$HOME|it's|", "words are quoted"
+    done = invoke([*store, "exec", "demo"], stdin="x=1\nfor i in a b; do\n  echo $x$i\ndone\nread y || echo no input\n")
+    assert done.stdout == "1a\n1b\nno input\n"
+    for nothing in ("", "\n"):
+        done = invoke([*store, "exec", "demo"], stdin=nothing)
+        assert done.exit_code == 2 and "missing argument COMMAND" in done.output

@@ -37,6 +37,8 @@ class ExecRequest(NamedTuple):
     quiet: bool
     as_json: bool
     native: bool = False
+    from_stdin: bool = False
+    """Whether the command was read from stdin."""
 
 
 def execute(
@@ -44,7 +46,10 @@ def execute(
         str,
         Argument(help="Name of a workspace. Default: the one in --config.", complete=known_names),
     ],
-    command: Annotated[str | None, Argument(help="Command text, as for `bash -c`.")] = None,
+    command: Annotated[
+        list[str] | None,
+        Argument(help="Command text, as for `bash -c`, or a command and its arguments after `--`. Default: stdin."),
+    ] = None,
     store: Where = HOME,
     timeout: Annotated[float | None, Option(help="Seconds until the command is ended with status 124.")] = None,
     cwd: Annotated[str | None, Option(help="Working directory for this command only.")] = None,
@@ -64,8 +69,15 @@ def execute(
 ) -> int:
     """Run a command in a workspace and commit what it changed. The exit status is the command's."""
     import asyncio
+    import shlex
 
-    request = ExecRequest(name, command, store, timeout, cwd, message, author, config, quiet, as_json, native)
+    text = None if not command else command[0] if len(command) == 1 else shlex.join(command)
+    from_stdin = text is None and not sys.stdin.isatty() and config_of(config) is None
+    if from_stdin:
+        text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+        if not text.strip():
+            raise RametError("invalid_argument", "missing argument COMMAND", "write ramet exec NAME 'COMMAND'")
+    request = ExecRequest(name, text, store, timeout, cwd, message, author, config, quiet, as_json, native, from_stdin)
     return asyncio.run(_run(request))
 
 
@@ -73,7 +85,7 @@ async def _run(line: ExecRequest) -> int:
     opening, text = _open(line)
     resume_gc()
     async with opening as ws:
-        stdin = None if sys.stdin.isatty() else _stdin()
+        stdin = None if sys.stdin.isatty() or line.from_stdin else _stdin()
         told = {"message": line.message, "author": line.author} if line.store.startswith(SERVERS) else {}
         execution = ws.execute(text, stdin=stdin, timeout=line.timeout, cwd=line.cwd, **told)
         try:
