@@ -6,8 +6,10 @@ import asyncio
 import errno
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path, decode
@@ -25,8 +27,7 @@ KINDS: Final = (
 MetaValue = str | int | float | bool
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionRecord:
+class ExecutionRecord(msgspec.Struct, frozen=True):
     """One change of the workspace, or one `execute` call. Numbers are its ids and never repeat.
 
     - Output is cut at `HEAD_BYTES`; `stdout_bytes` is its full size.
@@ -48,8 +49,8 @@ class ExecutionRecord:
     timed_out: bool = False
     cancelled: bool = False
     cwd: str = "/"
-    bytes_read: dict[str, int] = field(default_factory=dict)
-    bytes_written: dict[str, int] = field(default_factory=dict)
+    bytes_read: dict[str, int] = msgspec.field(default_factory=dict)
+    bytes_written: dict[str, int] = msgspec.field(default_factory=dict)
     cache_hits: int = 0
     kind: str = "command"
     """One of `KINDS`."""
@@ -63,7 +64,7 @@ class ExecutionRecord:
     """The number of the record that this one is part of, such as that of a branch; 0 for none."""
     cpu: float = 0.0
     """CPU seconds of the event loop's thread meanwhile; calls that run at the same time share it."""
-    meta: dict[str, MetaValue] = field(default_factory=dict)
+    meta: dict[str, MetaValue] = msgspec.field(default_factory=dict)
     """What the caller gave to `execute(..., meta={...})`: tokens, money, turn, ..."""
 
     def __repr__(self) -> str:
@@ -127,10 +128,13 @@ class OperationRecord(NamedTuple):
 
 
 def _plain_record(record: ExecutionRecord) -> tuple[Any, ...]:
-    values = [getattr(record, name) for name in _FIELDS]
+    values: tuple[Any, ...] = _values(record)
+    if not (record.bytes_read or record.bytes_written):
+        return values
+    plain = list(values)
     for at in _COUNTED:
-        values[at] = {str(mount): count for mount, count in values[at].items()}
-    return tuple(values)
+        plain[at] = {str(mount): count for mount, count in plain[at].items()}
+    return tuple(plain)
 
 
 def _record(values: tuple[Any, ...]) -> ExecutionRecord:
@@ -142,6 +146,7 @@ def _plain_operation(operation: OperationRecord) -> tuple[Any, ...]:
     return at, session, agent, verb, str(path), str(mount), size, error
 
 
+_values: Final = attrgetter(*_FIELDS)
 _COUNTED: Final = [list(_FIELDS).index(name) for name in ("bytes_read", "bytes_written")]
 
 

@@ -9,9 +9,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
@@ -664,7 +666,7 @@ class Branch(Workspace):
         for record in records:
             numbers[record.number] = history.next_number
             parent = numbers.get(record.parent, top)
-            history.add(replace(record, number=history.next_number, parent=parent))
+            history.add(msgspec.structs.replace(record, number=history.next_number, parent=parent))
         mine, theirs = self.recorder.ledger, recorder.ledger
         if mine is not None and theirs is not None:
             files = [
