@@ -283,9 +283,12 @@ def is_program(sh: ShellState, name: str | None) -> bool:
 
 async def _run_stage(turn: asyncio.Future[None] | None, child: ShellState, stage: Run) -> int:
     """A stage, once it is its turn to start; cancelled before that, it never begins."""
-    if turn is not None:
-        await turn
-    return await child.task_group.steps(run_shell(child, stage, counted=True), whole=True)
+    try:
+        if turn is not None:
+            await turn
+        return await child.task_group.steps(run_shell(child, stage, counted=True), whole=True)
+    finally:
+        child.shell.release_unstarted(child)  # the next stage waits for the end of the pipe
 
 
 async def _finish_stage(child: ShellState, pending: Awaitable[int]) -> int:

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 _AT_ONCE: Final = 4
 """Tasks that end in one turn of the event loop."""
+_SCOPE: Final = "Cancelled via cancel scope"
+"""How the message of a cancellation by a scope of anyio begins."""
 _FEW: Final = 16
 """Tasks that are waited for in any case."""
 _MOMENT: Final = 0.01
@@ -86,16 +88,27 @@ class TaskGroup:
                     work.close()
                     raise
                 except BaseException as error:
-                    if isinstance(error, asyncio.CancelledError) and self.main is not None and self.main.cancelling():
-                        self.stop()  # not when the awaited task itself was cancelled
+                    if isinstance(error, asyncio.CancelledError) and self._is_outer(error):
+                        self.stop()
                     failure = error
                 try:
                     waited_for = work.send(None) if failure is None else work.throw(failure)
                 except StopIteration as stop:
                     return stop.value
+                if failure is None and self.stopped and self.main is not None and not self.main.cancelling():
+                    self.stopped = False  # a timeout inside of a backend, which is over
                 failure = None
         finally:
             failure = None  # it refers to this frame
+
+    def _is_outer(self, error: asyncio.CancelledError) -> bool:
+        """Whether a cancellation ends the execution.
+
+        It does not if the awaited task itself was cancelled, or if a cancel scope of anyio ends inside: HTTP clients
+        cancel their own waiting that way when a connection is there.
+        """
+        inner = bool(error.args) and str(error.args[0]).startswith(_SCOPE)
+        return self.main is not None and bool(self.main.cancelling()) and not inner
 
     @types.coroutine
     def steps(self, work: Coroutine[Any, Any, T], whole: bool = False) -> Generator[Any, Any, T]:
