@@ -66,14 +66,16 @@ export declare class AgentRun {
      */
     status(options?: Abortable): Promise<ServerStatus>;
     /**
-     * A new workspace. With `reuse` one that is there is fine. One of kind `memory` is gone when the server ends.
+     * A new workspace. With `reuse` one that is there is fine. One of kind `memory` is gone when the server ends. A `native`
+     * one runs real programs, on a server that allows them.
      * @param {string} name
-     * @param {Changing & { kind?: "stored" | "memory", reuse?: boolean }} [options]
+     * @param {Changing & { kind?: "stored" | "memory", reuse?: boolean, native?: boolean }} [options]
      * @returns {Promise<Workspace>}
      */
     createWorkspace(name: string, options?: Changing & {
         kind?: "stored" | "memory";
         reuse?: boolean;
+        native?: boolean;
     }): Promise<Workspace>;
     /**
      * A workspace that is there; nothing is asked before it is used.
