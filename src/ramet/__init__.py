@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from ramet.backends.remote.mail import MailResource as MailResource
     from ramet.backends.remote.ssh import SSHConfig as SSHConfig
     from ramet.backends.remote.ssh import SSHResource as SSHResource
-    from ramet.backends.services.github import GitHubConfig as GitHubConfig
-    from ramet.backends.services.github import GitHubResource as GitHubResource
-    from ramet.backends.services.github_ci import GitHubCIConfig as GitHubCIConfig
-    from ramet.backends.services.github_ci import GitHubCIResource as GitHubCIResource
+    from ramet.backends.services.github.ci import GitHubCIConfig as GitHubCIConfig
+    from ramet.backends.services.github.ci import GitHubCIResource as GitHubCIResource
+    from ramet.backends.services.github.repository import GitHubConfig as GitHubConfig
+    from ramet.backends.services.github.repository import GitHubResource as GitHubResource
     from ramet.backends.services.linear import LinearConfig as LinearConfig
     from ramet.backends.services.linear import LinearResource as LinearResource
     from ramet.backends.services.notion import NotionConfig as NotionConfig
@@ -77,10 +77,10 @@ _PLACES = {
     "FsspecResource": "ramet.backends.remote.fsspec",
     "GCSConfig": "ramet.backends.objects.gcs",
     "GCSResource": "ramet.backends.objects.gcs",
-    "GitHubCIConfig": "ramet.backends.services.github_ci",
-    "GitHubCIResource": "ramet.backends.services.github_ci",
-    "GitHubConfig": "ramet.backends.services.github",
-    "GitHubResource": "ramet.backends.services.github",
+    "GitHubCIConfig": "ramet.backends.services.github.ci",
+    "GitHubCIResource": "ramet.backends.services.github.ci",
+    "GitHubConfig": "ramet.backends.services.github.repository",
+    "GitHubResource": "ramet.backends.services.github.repository",
     "HTTPConfig": "ramet.backends.remote.http",
     "HTTPResource": "ramet.backends.remote.http",
     "IOResult": "ramet.workspace.result",

@@ -12,7 +12,7 @@ from typing import Any
 from tests.support.descriptions import openapi
 from tests.support.service_fake import SIGNED, Call, Fake, Reply
 
-from ramet.backends.services.git_archive import blob_id
+from ramet.backends.services.github.git_archive import blob_id
 
 TOKEN = "ghp_hunter2hunter2"
 WHEN = "2026-05-01T10:00:00Z"

@@ -223,9 +223,9 @@ def _fsspec(values: Values) -> Resource:
     return FsspecResource(values["url"], values["root"], ttl=values["ttl"], **(values["options"] or {}))
 
 
-def _service(says: str, kind: str, name: str, extra: str = "") -> Backend:
+def _service(says: str, module: str, name: str, extra: str = "") -> Backend:
     """A service by the module and the names of its classes."""
-    place = f"ramet.backends.services.{kind}"
+    place = f"ramet.backends.services.{module}"
 
     def fields() -> dict[str, Field]:
         config = getattr(import_module(place), f"{name}Config")
@@ -237,7 +237,7 @@ def _service(says: str, kind: str, name: str, extra: str = "") -> Backend:
         made: Resource = getattr(module, f"{name}Resource")(config(**values))
         return made
 
-    return Backend(says, fields, make, extra or kind)
+    return Backend(says, fields, make, extra or module)
 
 
 _RAM = {
@@ -277,8 +277,10 @@ BACKENDS: Final[Mapping[str, Backend]] = {
     "postgres": Backend("a PostgreSQL database, to be read", _postgres_fields, _postgres, "postgres"),
     "mongo": Backend("the databases of a MongoDB server, to be read", _mongo_fields, _mongo, "mongo"),
     "mail": Backend("a mailbox by IMAP, to be read; letters leave by SMTP", _mail_fields, _mail),
-    "github": _service("a repository on GitHub: code, issues, pull requests, releases", "github", "GitHub"),
-    "github_ci": _service("the workflow runs of a repository on GitHub", "github_ci", "GitHubCI", "github"),
+    "github": _service(
+        "a repository on GitHub: code, issues, pull requests, releases", "github.repository", "GitHub", "github"
+    ),
+    "github_ci": _service("the workflow runs of a repository on GitHub", "github.ci", "GitHubCI", "github"),
     "linear": _service("the teams of a Linear workspace: issues, projects, documents", "linear", "Linear"),
     "notion": _service("the pages and databases of a Notion workspace", "notion", "Notion"),
     "slack": _service("the channels of a Slack workspace, by day", "slack", "Slack"),

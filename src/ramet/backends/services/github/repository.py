@@ -20,8 +20,8 @@ from ramet.backends.file_names import as_name
 from ramet.backends.services import front_matter
 from ramet.backends.services.auth import TokenSource
 from ramet.backends.services.front_matter import BODY, Fields, Value
-from ramet.backends.services.git_tree import GitTree
-from ramet.backends.services.github_api import GitHubAPIConfig, github_query, github_rest
+from ramet.backends.services.github.api import GitHubAPIConfig, github_query, github_rest
+from ramet.backends.services.github.git_tree import GitTree
 from ramet.backends.services.pages import inside, linked
 from ramet.backends.services.tree import (
     Asked,

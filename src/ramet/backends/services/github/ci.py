@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from ramet.backends.services.auth import TokenSource
-from ramet.backends.services.github_api import GitHubAPIConfig, github_query, github_rest
+from ramet.backends.services.github.api import GitHubAPIConfig, github_query, github_rest
 from ramet.backends.services.pages import first_of, inside, linked
 from ramet.backends.services.tree import (
     Asked,
