@@ -290,3 +290,19 @@ def test_a_removed_workspace_is_restored_from_every_surface(tmp_path: Path) -> N
             assert Store(store).ls() == ["w"]
     finally:
         server.stop()
+
+
+def test_a_workspace_is_renamed_from_every_surface(tmp_path: Path) -> None:
+    store = str(tmp_path / "store")
+    Store(store).create("w")
+    server = Process(tmp_path)
+    try:
+        with connect(f"unix:{server.socket}") as remote, server.client() as asking:
+            assert invoke(["rename", "w", "a", "--store", store]).stdout == "a\n"
+            assert remote["a"].rename("b").name == "b"
+            assert asking.post("/v1/workspaces/b/rename", json={"name": "c"}).json()["name"] == "c"
+            assert asking.post("/v1/workspaces/c/rename", json={"name": "c"}).status_code == 409
+            assert asking.post("/v1/workspaces/b/rename", json={"name": "d"}).status_code == 404
+            assert Store(store).ls() == ["c"]
+    finally:
+        server.stop()

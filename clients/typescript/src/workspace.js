@@ -90,7 +90,7 @@ export class Place extends Shell {
 
   /**
    * Totals of the records by agent, session or principal: commands, failures, seconds, bytes, and sums of `meta`.
-   * @param {Abortable & { revision?: string, by?: "agent" | "session" | "principal", since?: number, until?: number }} [options]
+   * @param {Abortable & { revision?: string, by?: "agent" | "session" | "run" | "principal", since?: number, until?: number }} [options]
    * @returns {Promise<{ name: string, commands: number, failures: number, seconds: number, cpu: number, bytesRead: Record<string, number>, bytesWritten: Record<string, number>, meta: Record<string, number>, first: number, last: number }[]>}
    */
   async costs(options = {}) {
@@ -304,6 +304,17 @@ export class Workspace extends Place {
     const body = { name: newName, revision: of ?? undefined };
     known("fork", options);
     return maybeRevision((await this.#http.post(`${this.#url}/fork`, body, options))["head"]);
+  }
+
+  /**
+   * The same workspace under another name, with its history, tags and grants; the old name is in the trash.
+   * @param {string} newName
+   * @param {Changing} [options]
+   * @returns {Promise<Revision | null>} Its head.
+   */
+  async rename(newName, options = {}) {
+    known("rename", options);
+    return maybeRevision((await this.#http.post(`${this.#url}/rename`, { name: newName }, options))["head"]);
   }
 
   /**

@@ -49,7 +49,7 @@ const OPERATIONS = {
   Workspace: {
     exec_run: "exec", exec_jobs: "jobs", exec_job: "job", history_sessions: "sessions", history_log: "log",
     history_create_session: "createSession", history_show: "info", history_remove: "remove", history_diff: "diff",
-    history_blame: "blame", history_commit: "commit", history_fork: "fork", history_revert: "revert",
+    history_blame: "blame", history_commit: "commit", history_fork: "fork", history_rename: "rename", history_revert: "revert",
     history_merge: "merge", history_undo: "undo", history_tags: "tags", history_make_tag: "tag",
     history_untag: "untag", inside_costs: "costs", history_download: "snapshot", history_upload: "load",
     inside_history: "history", inside_ended_jobs: "endedJobs",

@@ -59,12 +59,12 @@ export declare class Place extends Shell {
     }): Promise<CommandRecord[]>;
     /**
      * Totals of the records by agent, session or principal: commands, failures, seconds, bytes, and sums of `meta`.
-     * @param {Abortable & { revision?: string, by?: "agent" | "session" | "principal", since?: number, until?: number }} [options]
+     * @param {Abortable & { revision?: string, by?: "agent" | "session" | "run" | "principal", since?: number, until?: number }} [options]
      * @returns {Promise<{ name: string, commands: number, failures: number, seconds: number, cpu: number, bytesRead: Record<string, number>, bytesWritten: Record<string, number>, meta: Record<string, number>, first: number, last: number }[]>}
      */
     costs(options?: Abortable & {
         revision?: string;
-        by?: "agent" | "session" | "principal";
+        by?: "agent" | "session" | "run" | "principal";
         since?: number;
         until?: number;
     }): Promise<{
@@ -222,6 +222,13 @@ export declare class Workspace extends Place {
      * @returns {Promise<Revision | null>}
      */
     fork(of: string | null, newName: string, options?: Changing): Promise<Revision | null>;
+    /**
+     * The same workspace under another name, with its history, tags and grants; the old name is in the trash.
+     * @param {string} newName
+     * @param {Changing} [options]
+     * @returns {Promise<Revision | null>} Its head.
+     */
+    rename(newName: string, options?: Changing): Promise<Revision | null>;
     /**
      * Make a past content the newest, all of it or some paths.
      * @param {string} to

@@ -35,6 +35,7 @@ TABLE: Final = (
         "RemoteRef.tag", "Workspace.tag"),
     Row("mount", "StoredWorkspace.mount", (f"POST {W}/mounts",), "RemoteWorkspace.mount", "Workspace.mount"),
     Row("umount", "StoredWorkspace.unmount", (f"DELETE {W}/mounts",), "RemoteWorkspace.unmount", "Workspace.umount"),
+    Row("rename", "StoredWorkspaceRef.rename", (f"POST {W}/rename",), "RemoteRef.rename", "Workspace.rename"),
     Row("rm", "Store.rm", (f"DELETE {W}",), "RemoteStore.rm", "Workspace.remove"),
     Row("restore", "Store.restore", ("GET /v1/trash", "POST /v1/trash/{id}/restore"), "RemoteStore.restore",
         "AgentRun.restore"),

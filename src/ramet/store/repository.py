@@ -277,11 +277,21 @@ class Repository:
         """Remove a workspace. Until its revisions are collected, `restore` brings it back."""
         self.refs.require(name)
         self.check_access(name, "readwrite")
+        self.require_unheld(name)
+        self.refs.delete(name)
+        self.grants.clear(name)
+
+    def require_unheld(self, name: str) -> None:
+        """Refuse to remove a workspace that is held."""
         why = self.policies.own(name).hold
         if why:
             raise RametError("workspace_held", f"workspace {name!r} is held: {why}", "lift the hold first")
-        self.refs.delete(name)
-        self.grants.clear(name)
+
+    def rename(self, name: str, new_name: str) -> Revision | None:
+        """Continue a workspace under another name; see `ramet.store.verbs.rename`."""
+        from ramet.store.verbs.rename import rename
+
+        return rename(self, name, new_name)
 
     def trash(self) -> list[RemovedWorkspace]:
         """List the removed workspaces that can be restored."""

@@ -44,6 +44,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("tag", "workspaces.tag", "Tag a revision: NAME@TAG names it, and gc keeps it"),
         Verb("mount", "mounts.mount", "Add a mount to a workspace"),
         Verb("umount", "mounts.umount", "Remove a mount from a workspace."),
+        Verb("rename", "workspaces.rename", "Rename a workspace, with its history, tags and grants."),
         Verb("rm", "workspaces.rm", "Remove a workspace."),
         Verb("restore", "workspaces.restore", "Restore a removed workspace with its tags and grants."),
     ),
@@ -124,6 +125,7 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "fork": ("ramet fork demo demo-2", "ramet fork demo@1 from-the-start"),
     "revert": ("ramet revert demo@1", "ramet revert demo@1 /greeting"),
     "merge": ("ramet merge demo other", "ramet merge demo other --take /f=theirs --edit"),
+    "rename": ("ramet rename demo notes",),
     "tag": ("ramet tag demo@2 good -m 'it worked'", "ramet tag demo"),
     "mount": ("ramet mount demo /data ./data --mode read", "ramet mount demo /scratch"),
     "umount": ("ramet umount demo /data",),
@@ -167,6 +169,7 @@ ALSO: Final = {
     "delete": "rm",
     "cat": "show",
     "unmount": "umount",
+    "mv": "rename",
 }
 """Aliases: other names that users try."""
 

@@ -318,6 +318,11 @@ class RemoteRef:
     def fork(self, revision: RevisionLike | None, new_name: str) -> Revision:
         return as_revision(self._post("fork", name=new_name, revision=self._spec(revision))["head"])
 
+    def rename(self, new_name: str) -> RemoteRef:
+        """Continue this workspace under another name, with history, tags and grants; the old name is in the trash."""
+        self._post("rename", name=new_name)
+        return RemoteRef(self._http, self._address, new_name)
+
     def revert(self, revision: RevisionLike, message: str = "", paths: list[str] | None = None) -> Revision:
         """Restore a past revision as a new one: all of it, or only these paths."""
         return as_revision(self._post("revert", revision=self._spec(revision), message=message, paths=paths))

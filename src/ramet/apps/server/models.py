@@ -477,6 +477,10 @@ class Fork(Body):
     revision: Spec | None = None
 
 
+class Rename(Body):
+    name: Name
+
+
 class Revert(Body):
     revision: Spec
     message: str = ""

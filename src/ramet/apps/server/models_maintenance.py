@@ -219,7 +219,7 @@ class CommandHistory(Answer):
 
 class CostsQuery(Body):
     revision: Spec | None = None
-    by: Literal["agent", "session", "principal"] = "agent"
+    by: Literal["agent", "session", "run", "principal"] = "agent"
     since: float | None = None
     """Only records that began at or after this time, in seconds since the epoch."""
     until: float | None = None

@@ -138,6 +138,8 @@ ROUTES: Final = (
     Route("POST", f"{W}/bisect", INSIDE.bisect, "Find the first revision in which a command fails.", care.Bisected,
           body=care.Bisect),
     Route("POST", f"{W}/commit", HISTORY.commit, "Commit a revision.", models.RevisionInfo, body=models.Commit),
+    Route("POST", f"{W}/rename", HISTORY.rename, "Rename a workspace, with its history, tags and grants.",
+          models.WorkspaceInfo, 200, models.Rename),
     Route("POST", f"{W}/fork", HISTORY.fork, "Create a workspace from a revision of this one.", models.WorkspaceInfo,
           201, models.Fork),
     Route("POST", f"{W}/revert", HISTORY.revert, "Restore a past revision as a new one.", models.RevisionInfo,

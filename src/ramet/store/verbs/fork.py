@@ -7,7 +7,7 @@ before and after, and an incomplete workspace is removed again.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ramet.core.errors import RametError
 from ramet.store.commit.kernel_state import append_records, no_writers, plain_record
@@ -20,7 +20,19 @@ if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
 
-def fork(repository: Repository, name: str, spec: RevisionLike | None, new_name: str) -> Revision:
+FORK: Final = "fromWorkspaceRevision:"
+"""Start of the lineage of the first revision of a fork; the name of its source follows."""
+
+
+def fork(
+    repository: Repository,
+    name: str,
+    spec: RevisionLike | None,
+    new_name: str,
+    *,
+    lineage: str = FORK,
+    verb: str = "fork",
+) -> Revision:
     """Create a workspace from a revision of another one."""
     repository.require_safe_refs()
     seen = repository.gc_log.now().number
@@ -31,7 +43,7 @@ def fork(repository: Repository, name: str, spec: RevisionLike | None, new_name:
     _inherit(repository, name, new_name)
     now, actor = repository.clock(), repository.actor
     writer = repository.writer(new_name)
-    record = plain_record("fork", actor, f"fork {source.name} {new_name}", now)
+    record = plain_record("fork", actor, f"{verb} {source.name} {new_name}", now)
     try:
         kernel, history, number = append_records(repository.packs, writer, latest, [record])
     except RametError as error:
@@ -41,8 +53,8 @@ def fork(repository: Repository, name: str, spec: RevisionLike | None, new_name:
         raise
     writer.finish()
     revision = replace(
-        source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
-        kernel=kernel, history=history, time=now, message=f"fork of {source.name}", diff=None,
+        source, workspace=new_name, seq=1, parents=(source.id,), lineage=lineage + source.name,
+        kernel=kernel, history=history, time=now, message=f"{verb} of {source.name}", diff=None,
         ops=no_writers(number, number), author=actor, agent="", trace_id="", phase="Committed",
     )  # fmt: skip
     begin(repository, new_name, revision, source, seen)

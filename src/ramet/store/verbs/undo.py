@@ -20,7 +20,9 @@ from ramet.store.model.revisions import MountState, Revision
 from ramet.store.model.trees import EMPTY_ID
 from ramet.store.packs.writer import PackWriter
 from ramet.store.refs.resolve import expired_error
+from ramet.store.verbs.fork import FORK
 from ramet.store.verbs.merge import MergeConflict, TreeStage, graft, merge_trees
+from ramet.store.verbs.rename import RENAME
 from ramet.store.verbs.revert import MergeResult, RevisionStep
 
 if TYPE_CHECKING:
@@ -84,11 +86,11 @@ def undone_by(revision: Revision) -> tuple[str, ...]:
 
 def _targets(repository: Repository, name: str, agent: str | None, run: str | None) -> list[_Target]:
     """Return what to undo, newest first."""
-    history = [revision for revision in repository.log(name) if revision.workspace == name]
+    history = _own_history(repository, name)
     undone = {one for revision in history for one in undone_by(revision)}
     found: list[_Target] = []
     for revision in history:
-        if revision.lineage.startswith((UNDO, "fromWorkspaceRevision:")) or revision.name in undone:
+        if revision.lineage.startswith((UNDO, FORK, RENAME)) or revision.name in undone:
             continue
         if agent is None and run is None:
             found.append(_Target(revision))
@@ -99,6 +101,17 @@ def _targets(repository: Repository, name: str, agent: str | None, run: str | No
     if not found:
         who = f"agent {agent!r}" if agent is not None else f"run {run!r}" if run is not None else repr(name)
         raise RametError("not_found", f"cannot undo: no change of {who} is left", "See `log` and `history`.")
+    return found
+
+
+def _own_history(repository: Repository, name: str) -> list[Revision]:
+    """List the revisions of a workspace under all names that it had, newest first, without those before a fork."""
+    names, found = {name}, []
+    for revision in repository.log(name):
+        if revision.workspace in names:
+            found.append(revision)
+            if revision.lineage.startswith(RENAME):
+                names.add(revision.lineage.removeprefix(RENAME).rpartition("-")[0])
     return found
 
 
@@ -123,7 +136,8 @@ def _part(repository: Repository, revision: Revision, agent: str | None, run: st
 
 
 def _is_by(record: dict[str, Any], agent: str | None, run: str | None) -> bool:
-    return (agent is None or record.get("agent_id") == agent) and (run is None or record.get("session_id") == run)
+    runs = record.get("session_id"), record.get("meta", {}).get("run")
+    return (agent is None or record.get("agent_id") == agent) and (run is None or run in runs)
 
 
 def _paths(records: Iterable[dict[str, Any]]) -> set[str]:

@@ -290,7 +290,7 @@ TOOLS: Final[dict[str, Tool]] = {
         Tool("ws_fork", "Create a workspace from a revision of this one, or from its current state.",
              {"name": _text("Name of the new workspace."), "revision": _REVISION}, ("name",), _fork),
         Tool("ws_costs", "Total commands, failures, time, bytes, tokens and money.",
-             {"by": _text("`agent` (if left out), `session` or `principal`.")}, (), _costs, read_only=True),
+             {"by": _text("`agent` (if left out), `session`, `run` or `principal`.")}, (), _costs, read_only=True),
         Tool("ws_revert", "Restore a file from a past revision.",
              {"revision": _REVISION, "path": _PATH}, ("revision", "path"), _revert, destructive=True, idempotent=True,
              records=True),

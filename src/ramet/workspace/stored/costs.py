@@ -1,22 +1,27 @@
-"""Cost totals of records: commands, failures, time, bytes, tokens and money, by agent, session or principal."""
+"""Cost totals of records: commands, failures, time, bytes, tokens and money, by agent, session, run or principal."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from ramet.core.errors import RametError
 from ramet.workspace.history import ExecutionRecord
 
-GROUPS: Final = {"agent": "agent_id", "session": "session_id", "principal": "principal"}
-"""What totals are grouped by, and the field of a record."""
+GROUPS: Final[dict[str, Callable[[ExecutionRecord], str]]] = {
+    "agent": lambda record: record.agent_id,
+    "session": lambda record: record.session_id,
+    "run": lambda record: str(record.meta.get("run", record.session_id)),
+    "principal": lambda record: record.principal,
+}
+"""What totals are grouped by. A run is what `execute(..., meta={"run": ...})` names, else the session."""
 
 
 @dataclass
 class CostRow:
-    """Totals of one agent, session or principal. `meta` sums the numbers that callers gave, such as `tokens`."""
+    """Totals of one agent, session, run or principal. `meta` sums the numbers that callers gave, such as `tokens`."""
 
     name: str
     commands: int = 0
@@ -38,14 +43,15 @@ def total_costs(
     records: Iterable[ExecutionRecord], *, by: str = "agent", since: float | None = None, until: float | None = None
 ) -> list[CostRow]:
     """Total the records that began in a span of time, one row per group, by name."""
-    attribute = GROUPS.get(by)
-    if attribute is None:
+    group = GROUPS.get(by)
+    if group is None:
         raise RametError("invalid_argument", f"cannot total costs by {by!r}", f"Use one of {', '.join(GROUPS)}.")
     rows: dict[str, CostRow] = {}
     for record in records:
         if (since is not None and record.started_at < since) or (until is not None and record.started_at >= until):
             continue
-        row = rows.setdefault(getattr(record, attribute), CostRow(getattr(record, attribute), first=record.started_at))
+        name = group(record)
+        row = rows.setdefault(name, CostRow(name, first=record.started_at))
         row.commands += 1
         row.failures += bool(record.exit_code)
         row.seconds += record.duration

@@ -227,6 +227,11 @@ class StoredWorkspaceRef:
     def fork(self, revision: RevisionLike | None, new_name: str) -> Revision:
         return self._repository.fork(self.name, revision, new_name)
 
+    def rename(self, new_name: str) -> StoredWorkspaceRef:
+        """Continue this workspace under another name, with history, tags and grants; the old name is in the trash."""
+        self._repository.rename(self.name, new_name)
+        return StoredWorkspaceRef(self._repository, new_name)
+
     def revert(self, revision: RevisionLike, message: str = "", paths: list[str] | None = None) -> Revision:
         """Create a new head with the content of a past revision: all of it, or only these paths."""
         if paths:

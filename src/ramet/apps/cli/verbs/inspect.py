@@ -39,7 +39,7 @@ def history(
 def agents(
     name: Name,
     store: Where = HOME,
-    by: Annotated[str, Option(help="agent, session or principal.")] = "agent",
+    by: Annotated[str, Option(help="agent, session, run or principal.")] = "agent",
     since: Annotated[str | None, Option(help="Only from this time on, as 2026-01-31 or 2026-01-31T12:00.")] = None,
     until: Annotated[str | None, Option(help="Only before this time.")] = None,
     as_json: AsJson = False,

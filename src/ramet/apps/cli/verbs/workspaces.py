@@ -95,6 +95,17 @@ def fork(
     say({"workspace": new_name, **revision_row(made)}, made.name, as_json)
 
 
+def rename(
+    name: Name,
+    new_name: Annotated[str, Argument(help="The new name.")],
+    store: Where = HOME,
+    as_json: AsJson = False,
+) -> None:
+    """Rename a workspace, with its history, tags and grants. Past revisions keep their names."""
+    any_store(store)[name].rename(new_name)
+    say({"workspace": new_name, "renamed": name}, new_name, as_json)
+
+
 def revert(
     name: Annotated[str, Argument(help="NAME@REVISION to restore.")],
     paths: Annotated[list[str] | None, Argument(help="Only these paths.")] = None,

@@ -234,6 +234,17 @@ async def fork(api: Api, call: Call) -> Reply:
     return answer(workspace_info(asked.name, None, done), 201)
 
 
+async def rename(api: Api, call: Call) -> Reply:
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Rename)
+    if api.workspaces.find(asked.name) is not None:
+        raise RametError("workspace_exists", f"workspace {asked.name!r} exists already", "take another name")
+    handle = api.handle(call)
+    async with api.workspaces.alone(call.parts[0]):
+        done = await api.workspaces.blocking(lambda: handle().rename(asked.name).head)
+    api.events.add("renamed", asked.name, source=call.parts[0])
+    return answer(workspace_info(asked.name, None, done))
+
+
 async def revert(api: Api, call: Call) -> Reply:
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Revert)
     handle = api.handle(call)

@@ -123,6 +123,7 @@ export function lineage(text) {
     root: "the beginning of the workspace",
     fromClaim: "work in the workspace",
     fromWorkspaceRevision: `forked from ${rest}`,
+    renamedFrom: `renamed from ${rest}`,
     merge: `merged ${rest}`,
     revert: `reverted to ${rest}`,
     import: `imported from a ${rest}`,
