@@ -20,18 +20,7 @@ from ramet.backends.services import front_matter
 from ramet.backends.services import linear_api as api
 from ramet.backends.services.auth import TokenAuth, TokenSource
 from ramet.backends.services.config import ServiceConfig
-from ramet.backends.services.front_matter import BODY, Value
-from ramet.backends.services.pages import first_of
-from ramet.backends.services.rest import Rest, patiently
-from ramet.backends.services.tree import (
-    Asked,
-    Collection,
-    Inbox,
-    Item,
-    Node,
-    Place,
-    Rendered,
-    Service,
+from ramet.backends.services.contents import (
     among,
     digest,
     fixed,
@@ -39,12 +28,15 @@ from ramet.backends.services.tree import (
     json_lines,
     json_object,
     json_text,
-    key_last,
     letter_text,
     pretty_json,
-    time_ns,
-    title_name,
 )
+from ramet.backends.services.front_matter import BODY, Value
+from ramet.backends.services.names import key_last, time_ns, title_name
+from ramet.backends.services.nodes import Asked, Collection, Inbox, Item, Node, Place, Rendered
+from ramet.backends.services.pages import first_of
+from ramet.backends.services.rest import Rest, patiently
+from ramet.backends.services.tree import Service
 from ramet.core.errors import fail
 from ramet.core.paths import Path, encode
 from ramet.core.resource import Letter

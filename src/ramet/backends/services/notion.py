@@ -19,27 +19,14 @@ from typing import Any, ClassVar, Final
 from ramet.backends.services import front_matter
 from ramet.backends.services.auth import TokenAuth, TokenSource
 from ramet.backends.services.config import ServiceConfig
+from ramet.backends.services.contents import fixed, json_line, json_lines, json_object, letter_text, pretty_json
 from ramet.backends.services.front_matter import BODY, Value
+from ramet.backends.services.names import time_ns, title_name
+from ramet.backends.services.nodes import Asked, Collection, Inbox, Item, Place, Rendered
 from ramet.backends.services.notion_values import SENT, plain, rich, sent_of, title_key, title_of, value_of
 from ramet.backends.services.pages import by_cursor, first_of
 from ramet.backends.services.rest import Answer, Params, Rest, patiently, token_refused
-from ramet.backends.services.tree import (
-    Asked,
-    Collection,
-    Inbox,
-    Item,
-    Place,
-    Rendered,
-    Service,
-    fixed,
-    json_line,
-    json_lines,
-    json_object,
-    letter_text,
-    pretty_json,
-    time_ns,
-    title_name,
-)
+from ramet.backends.services.tree import Service
 from ramet.concurrency.loop_local import LoopLocal
 from ramet.core.errors import fail, unavailable
 from ramet.core.paths import ROOT, Path, encode

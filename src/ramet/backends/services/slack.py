@@ -23,24 +23,12 @@ from ramet.backends.remote.http_client import wait_of
 from ramet.backends.services.auth import TokenAuth, TokenSource
 from ramet.backends.services.chat_days import ChatDays, day_of
 from ramet.backends.services.config import ServiceConfig
+from ramet.backends.services.contents import among, fixed, json_lines, pretty_json
+from ramet.backends.services.names import key_last, title_name
+from ramet.backends.services.nodes import Asked, Collection, Inbox, Item, Node, Place, Rendered
 from ramet.backends.services.pages import by_cursor, first_of
 from ramet.backends.services.rest import Answer, Params, Rest, patiently, rate_limited, token_refused
-from ramet.backends.services.tree import (
-    Asked,
-    Collection,
-    Inbox,
-    Item,
-    Node,
-    Place,
-    Rendered,
-    Service,
-    among,
-    fixed,
-    json_lines,
-    key_last,
-    pretty_json,
-    title_name,
-)
+from ramet.backends.services.tree import Service
 from ramet.core.errors import fail, unavailable
 from ramet.core.paths import ROOT, Path, encode
 from ramet.core.resource import Letter

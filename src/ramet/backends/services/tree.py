@@ -10,154 +10,29 @@ Rules that this file keeps:
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
-import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from ramet.backends.file_names import as_name
 from ramet.backends.services.config import ServiceConfig
+from ramet.backends.services.contents import LARGEST_EDIT, bounded, digest
+from ramet.backends.services.nodes import Asked, Collection, Item, Node, Place, Point, Rendered, Subtree
 from ramet.backends.services.rest import patiently
 from ramet.core.errors import fail
-from ramet.core.paths import ROOT, Path, encode
-from ramet.core.resource import Cap, Data, Description, How, Letter, Resource
+from ramet.core.paths import ROOT, Path
+from ramet.core.resource import Cap, Data, Description, How, Letter
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 
 MOST_ITEMS: Final = 50_000
 """Entries of collections that one mount remembers."""
-LARGEST_EDIT: Final = 16 << 20
-"""Bytes of a document or an attachment that is sent to a service."""
-TITLE: Final = 80
-"""Bytes of a title that a name carries."""
-
-
 NOT_HERE: Final = "Operation not permitted"
 
 
-class Item(NamedTuple):
-    """An entry of a collection: its id, its name, and what the service said about it."""
-
-    key: str
-    name: str
-    data: Any
-    stat: Stat
-
-
-class Place(NamedTuple):
-    """A path, and the items that its variable segments stand for, outermost first."""
-
-    path: Path
-    items: tuple[Item, ...] = ()
-
-    @property
-    def data(self) -> Any:
-        """What the service said about the innermost item."""
-        return self.items[-1].data
-
-
-@dataclass(frozen=True)
-class Rendered:
-    """A file made from what is known already: its size and version are known without a request."""
-
-    at: str
-    render: Callable[[Place], bytes]
-    edit: Callable[[Place, bytes, bytes], Awaitable[None]] | None = None
-    """Send what differs between the content that the reader saw and the new one."""
-    fresh: Callable[[Place], Awaitable[Place]] | None = None
-    """Ask the service for the item as it is now, before an edit."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A file whose content is asked for when it is read."""
-
-    at: str
-    read: Callable[[Place], AsyncIterator[bytes]]
-    stat: Callable[[Place], Stat] | None = None
-    edit: Callable[[Place, bytes, bytes], Awaitable[None]] | None = None
-    """As of `Rendered`."""
-    fresh: Callable[[Place], Awaitable[Place]] | None = None
-
-
-@dataclass(frozen=True)
-class Collection:
-    """A directory of items. A `*` in the path of another node stands for one of them."""
-
-    at: str
-    items: Callable[[Place], AsyncIterator[Item]]
-    item: Callable[[Place, str], Awaitable[Item]]
-    """The item with this key; ENOENT if there is none."""
-    key: Callable[[str], str | None]
-    """The key in a name; None for a name that no item can have."""
-    remove: Callable[[Place], Awaitable[None]] | None = None
-    create: Callable[[Place, str, bytes], Awaitable[None]] | None = None
-    """Make an item from a new file of this name; `item` must find that name afterwards."""
-    like: str = ""
-    """The path of another collection whose items have the same files, such as pages below pages."""
-
-
-@dataclass(frozen=True)
-class Inbox:
-    """A directory or item that takes messages: `post PATH`."""
-
-    at: str
-    send: Callable[[Place, Letter], Awaitable[str]]
-
-
-@dataclass(frozen=True)
-class Subtree:
-    """A directory whose tree is a separate resource."""
-
-    at: str
-    resource: Resource
-
-
-Node = Rendered | Asked | Collection | Inbox | Subtree
-
-
-@dataclass
-class _Point:
-    """A segment of the table of nodes."""
-
-    names: dict[str, _Point] = field(default_factory=dict)
-    item: _Point | None = None
-    collection: Collection | None = None
-    file: Rendered | Asked | None = None
-    inbox: Inbox | None = None
-    subtree: Subtree | None = None
-
-    def at(self, path: str) -> _Point:
-        at = self
-        for segment in path.strip("/").split("/") if path != "/" else ():
-            if segment == "*":
-                at.item = at.item or _Point()
-                at = at.item
-            else:
-                at = at.names.setdefault(segment, _Point())
-        return at
-
-    def add(self, node: Node) -> None:
-        at = self.at(node.at)
-        match node:
-            case Collection():
-                at.collection = node
-                at.item = at.item or _Point()
-            case Inbox():
-                at.inbox = node
-            case Subtree():
-                at.subtree = node
-            case _:
-                at.file = node
-
-
 class _Found(NamedTuple):
-    point: _Point
+    point: Point
     place: Place
     trail: str
     """The path with keys in place of names, under which listings are remembered."""
@@ -189,7 +64,7 @@ class Service:
 
     def __init__(self, config: ServiceConfig, nodes: Sequence[Node]) -> None:
         self.config = config
-        self._top = _Point()
+        self._top = Point()
         for node in nodes:
             self._top.add(node)
         for node in nodes:
@@ -412,7 +287,7 @@ class Service:
     def _takes_posts(self, found: _Found, path: Path) -> bool:
         point = self._top
         for name in path.parts[:-1]:
-            point = point.names.get(name) or point.item or _Point()
+            point = point.names.get(name) or point.item or Point()
             if point.inbox is not None:
                 return True
         return found.point.inbox is not None
@@ -502,139 +377,9 @@ class Service:
         self.forget()
 
 
-# ------------------------------------------------------------------------------------------------ for the tables
-
-
 async def _content(node: Rendered | Asked, place: Place) -> bytes:
     """The whole of a file that can be edited."""
     if isinstance(node, Rendered):
         return node.render(place)
     async with closing(node.read(place)) as blocks:
         return b"".join([block async for block in blocks])
-
-
-def digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
-
-
-async def bounded(data: Data, path: Path) -> bytes:
-    """The whole of what is written; EFBIG before anything is sent."""
-    if isinstance(data, bytes):
-        found = data
-    else:
-        parts: list[bytes] = []
-        size = 0
-        async with closing(data) as blocks:
-            async for block in blocks:
-                size += len(block)
-                if size > LARGEST_EDIT:
-                    break
-                parts.append(block)
-        found = b"".join(parts) if size <= LARGEST_EDIT else bytes(LARGEST_EDIT + 1)
-    if len(found) > LARGEST_EDIT:
-        words = f"File too large: at most {LARGEST_EDIT >> 20} MiB can be sent; nothing was changed"
-        raise fail(errno.EFBIG, path, words)
-    return found
-
-
-def title_name(title: str) -> str:
-    """A title as the part of a name: escaped, and cut at a character to `TITLE` bytes."""
-    cut = encode(title.strip())[:TITLE]
-    return as_name(cut.decode("utf-8", "ignore").strip() or "untitled")
-
-
-def key_first(name: str) -> str | None:
-    """The number that a name begins with: `42__Login fails`, or `42`."""
-    found = re.fullmatch(r"(\d{1,18})(?:__.*)?", name, re.DOTALL)
-    return found[1] if found is not None else None
-
-
-def key_last(pattern: str, extension: str = "") -> Callable[[str], str | None]:
-    """Find the key at the end of a name: `general__C024`, or `C024`, with or without the extension."""
-    compiled = re.compile(rf"(?:.*__)?({pattern})(?:{re.escape(extension)})?", re.DOTALL)
-
-    def find(name: str) -> str | None:
-        found = compiled.fullmatch(name)
-        return found[1] if found is not None else None
-
-    return find
-
-
-def time_ns(text: str | None) -> int | None:
-    """An ISO 8601 time in nanoseconds."""
-    if not text:
-        return None
-    try:
-        return round(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()) * 1_000_000_000
-    except ValueError:
-        return None
-
-
-def fixed(text: str) -> Callable[[Place], bytes]:
-    """The content of a file that is always the same."""
-    return lambda place: text.encode()
-
-
-def json_text(value: Any) -> bytes:
-    """A value as JSON to be read by people."""
-    return encode(json.dumps(value, indent=2, ensure_ascii=False)) + b"\n"
-
-
-def json_line(value: Any) -> bytes:
-    """A value as one line of JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-
-
-def json_object(text: str, path: Path) -> dict[str, Any]:
-    """A JSON object that the user gave."""
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise fail(errno.EINVAL, path, f"this is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise fail(errno.EINVAL, path, "this is not a JSON object")
-    return found
-
-
-def pretty_json(place: Place) -> bytes:
-    """The innermost item as the service gave it."""
-    return json_text(place.data)
-
-
-def letter_text(letter: Letter, path: Path, what: str, *, titled: bool = False) -> str:
-    """The text of a message to a service that takes Markdown and no attachments."""
-    if titled and not letter.subject.strip():
-        raise fail(errno.EINVAL, path, f"{what} needs a title: -t TITLE")
-    if letter.subject and not titled:
-        raise fail(errno.EINVAL, path, f"{what} has no title")
-    if letter.attachments:
-        raise fail(errno.ENOTSUP, path, f"{what} takes no attachments; nothing was posted")
-    try:
-        return letter.body.decode()
-    except UnicodeDecodeError:
-        raise fail(errno.EINVAL, path, "the text is not UTF-8; nothing was posted") from None
-
-
-async def among(items: Callable[[Place], AsyncIterator[Item]], place: Place, key: str) -> Item:
-    """An item of a collection that can only be listed."""
-    async with closing(items(place)) as found:
-        async for item in found:
-            if item.key == key:
-                return item
-    raise fail(errno.ENOENT, place.path)
-
-
-async def json_lines(entries: AsyncIterator[Any]) -> AsyncIterator[bytes]:
-    """Entries as lines of JSON: the first alone, so that `head -1` asks for no second page, then in blocks."""
-
-    lines: list[bytes] = []
-    size, enough = 0, 1
-    async with closing(entries) as stream:
-        async for entry in stream:
-            lines.append(json_line(entry))
-            size += len(lines[-1])
-            if size >= enough:
-                yield b"".join(lines)
-                lines, size, enough = [], 0, 64 * 1024
-    if lines:
-        yield b"".join(lines)

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from ramet.backends.services.auth import TokenAuth, TokenSource
 from ramet.backends.services.config import ServiceConfig
+from ramet.backends.services.contents import json_lines
 from ramet.backends.services.pages import any_entries, first_of, linked
 from ramet.backends.services.rest import Answer, Rest, patiently, rate_limited
-from ramet.backends.services.tree import json_lines
 from ramet.core.errors import RametError, fail
 from ramet.core.paths import Path
 from ramet.core.streams import closing

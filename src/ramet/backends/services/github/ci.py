@@ -15,24 +15,12 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from ramet.backends.services.auth import TokenSource
+from ramet.backends.services.contents import among, fixed, json_lines, pretty_json
 from ramet.backends.services.github.api import GitHubAPIConfig, github_query, github_rest
+from ramet.backends.services.names import key_first, key_last, time_ns, title_name
+from ramet.backends.services.nodes import Asked, Collection, Item, Place, Rendered
 from ramet.backends.services.pages import first_of, inside, linked
-from ramet.backends.services.tree import (
-    Asked,
-    Collection,
-    Item,
-    Place,
-    Rendered,
-    Service,
-    among,
-    fixed,
-    json_lines,
-    key_first,
-    key_last,
-    pretty_json,
-    time_ns,
-    title_name,
-)
+from ramet.backends.services.tree import Service
 from ramet.core.errors import fail
 from ramet.core.paths import Path, encode
 from ramet.core.stat import Kind, Stat

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from ramet.backends.services.contents import bounded
 from ramet.backends.services.github.git_archive import OVERHEAD, GitArchive, blob_id
 from ramet.backends.services.rest import Rest
-from ramet.backends.services.tree import bounded
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path, decode, encode
 from ramet.core.resource import Cap, Data, Edit, How

@@ -19,28 +19,14 @@ from urllib.parse import quote
 from ramet.backends.file_names import as_name
 from ramet.backends.services import front_matter
 from ramet.backends.services.auth import TokenSource
+from ramet.backends.services.contents import among, fixed, json_lines, pretty_json
 from ramet.backends.services.front_matter import BODY, Fields, Value
 from ramet.backends.services.github.api import GitHubAPIConfig, github_query, github_rest
 from ramet.backends.services.github.git_tree import GitTree
+from ramet.backends.services.names import key_first, key_last, time_ns, title_name
+from ramet.backends.services.nodes import Asked, Collection, Inbox, Item, Place, Rendered, Subtree
 from ramet.backends.services.pages import inside, linked
-from ramet.backends.services.tree import (
-    Asked,
-    Collection,
-    Inbox,
-    Item,
-    Place,
-    Rendered,
-    Service,
-    Subtree,
-    among,
-    fixed,
-    json_lines,
-    key_first,
-    key_last,
-    pretty_json,
-    time_ns,
-    title_name,
-)
+from ramet.backends.services.tree import Service
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path, encode
 from ramet.core.resource import Edit, Letter
