@@ -164,6 +164,15 @@ class Measured(Protocol):
 
 
 @runtime_checkable
+class KernelFifos(Protocol):
+    """Named pipes that programs of the machine open, too."""
+
+    def open_fifo(self, path: Path, flags: int) -> int:
+        """Return a descriptor of an end; blocks until the other end is open, as open(2) does."""
+        ...
+
+
+@runtime_checkable
 class Openable(Protocol):
     def open(self, path: Path, *, write: bool) -> Handle:
         """Open an existing regular file."""

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from ramet.core.errors import LimitExceeded, fail
+from ramet.core.kernel_pipe import KernelPipe
 from ramet.core.limits import DEFAULT_LIMITS, Budget
 from ramet.core.stat import Stat
 
@@ -180,6 +181,8 @@ class Writer:
     full: bool = False
     terminal: bool = False
     """Whether this is a terminal (`test -t`)."""
+    refused: int = 0
+    """The errno that every write fails with; 0 for a writable stream."""
 
     def write(self, data: bytes) -> None:
         raise NotImplementedError
@@ -201,6 +204,10 @@ class FileStream(Reader, Writer):
         super().__init__()
         self.locked: object = None
         """The lock that this description holds (`flock`); released on close."""
+
+    def lend(self) -> int:
+        """Return a descriptor for a program of the machine, which moves the offset of this file; -1 without one."""
+        return -1
 
     def tell(self) -> int:
         raise NotImplementedError
@@ -365,7 +372,7 @@ class Tee(Writer):
 class _Channel:
     """What the two ends of a pipe share."""
 
-    __slots__ = ("blocks", "capacity", "reader_gone", "size", "wake_reader", "wake_writers", "writer_gone")
+    __slots__ = ("blocks", "capacity", "kernel", "reader_gone", "size", "wake_reader", "wake_writers", "writer_gone")
 
     def __init__(self, capacity: int) -> None:
         self.blocks: deque[bytes] = deque()
@@ -375,6 +382,23 @@ class _Channel:
         self.writer_gone = False
         self.wake_reader: asyncio.Future[None] | None = None
         self.wake_writers: list[asyncio.Future[None]] = []
+        self.kernel: KernelPipe | None = None
+        """What carries the data since a program of the machine has one of the ends."""
+
+    def lend(self, make: Callable[[], tuple[int, int]]) -> KernelPipe:
+        """Carry the data by a pipe of the kernel from now on; `make` makes one."""
+        if self.kernel is None:
+            self.kernel = KernelPipe(make(), b"".join(self.blocks), self._kernel_moved)
+            self.blocks.clear()
+            self.size = 0
+            self._kernel_moved()
+        return self.kernel
+
+    def _kernel_moved(self) -> None:
+        if self.kernel is not None and self.kernel.broken:
+            self.reader_gone = True
+        self.notify_reader()
+        self.notify_writers()
 
     def notify_reader(self) -> None:
         if self.wake_reader is not None:
@@ -397,8 +421,19 @@ class PipeReader(Reader):
         self._channel = channel
         self.terminal = False
 
+    def lend(self, make: Callable[[], tuple[int, int]]) -> int:
+        """Return a descriptor for a program of the machine; -1 while bytes that were read ahead are here."""
+        if self._pos < len(self._buffer) or self._channel.reader_gone:
+            return -1
+        kernel = self._channel.lend(make)
+        if self._channel.writer_gone:
+            kernel.close_writer()
+        return kernel.read_fd
+
     def _fill_now(self) -> bytes | None:
         channel = self._channel
+        if channel.kernel is not None:
+            return channel.kernel.read()
         if not channel.blocks:
             return b"" if channel.writer_gone else None
         if len(channel.blocks) == 1:
@@ -419,6 +454,8 @@ class PipeReader(Reader):
                 self.idle()
             if channel.wake_reader is None or channel.wake_reader.done():
                 channel.wake_reader = asyncio.get_running_loop().create_future()
+            if channel.kernel is not None:
+                channel.kernel.await_data()
             # Several readers may share the pipe (subshells): all wait on the same future, one gets the block.
             await asyncio.shield(channel.wake_reader)
             if self._pos < len(self._buffer):  # another reader woke first and left bytes
@@ -429,11 +466,17 @@ class PipeReader(Reader):
 
     def left(self) -> bytes | None:
         channel = self._channel
+        if channel.kernel is not None:
+            return None
         return b"".join((self._buffer[self._pos :], *channel.blocks)) if channel.writer_gone else None
 
     @property
     def ready(self) -> bool:
         """Whether a read would return without waiting."""
+        if self._pos >= len(self._buffer) and self._channel.kernel is not None:
+            block = self._channel.kernel.read()
+            self._buffer, self._pos = block or b"", 0
+            return block is not None
         return self._pos < len(self._buffer) or bool(self._channel.blocks) or self._channel.writer_gone
 
     def attend(self, *, reader: bool, writer: bool) -> None:
@@ -453,6 +496,8 @@ class PipeReader(Reader):
     def close_now(self) -> None:
         channel = self._channel
         channel.reader_gone = True
+        if channel.kernel is not None:
+            channel.kernel.close_reader()
         channel.blocks.clear()
         channel.size = 0
         self._buffer, self._pos = b"", 0
@@ -469,6 +514,8 @@ class PipeWriter(Writer):
     @property
     def full(self) -> bool:  # type: ignore[override]
         channel = self._channel
+        if channel.kernel is not None:
+            return len(channel.kernel.backlog) > 0 or channel.reader_gone
         return channel.size >= channel.capacity or channel.reader_gone
 
     @property
@@ -480,7 +527,12 @@ class PipeWriter(Writer):
         channel = self._channel
         if channel.reader_gone:
             raise fail(errno.EPIPE)
-        if data:
+        if data and channel.kernel is not None:
+            channel.kernel.write(data)
+            if channel.kernel.broken:
+                channel.reader_gone = True
+                raise fail(errno.EPIPE)
+        elif data:
             channel.blocks.append(data)
             channel.size += len(data)
             if channel.wake_reader is not None:
@@ -488,7 +540,7 @@ class PipeWriter(Writer):
 
     async def drain(self) -> None:
         channel = self._channel
-        while channel.size >= channel.capacity and not channel.reader_gone:
+        while self.full and not channel.reader_gone:
             future = asyncio.get_running_loop().create_future()
             channel.wake_writers.append(future)
             await future
@@ -500,7 +552,15 @@ class PipeWriter(Writer):
 
     def close_now(self) -> None:
         self._channel.writer_gone = True
+        if self._channel.kernel is not None:
+            self._channel.kernel.close_writer()
         self._channel.notify_reader()
+
+    def lend(self, make: Callable[[], tuple[int, int]]) -> int:
+        """Return a descriptor for a program of the machine; -1 where the reader has gone, or reads something else."""
+        if type(self) is not PipeWriter or self._channel.reader_gone:
+            return -1
+        return self._channel.lend(make).write_fd
 
 
 def pipe(capacity: int = PIPE_CAPACITY) -> tuple[PipeReader, PipeWriter]:

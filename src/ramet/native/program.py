@@ -1,6 +1,7 @@
 """Run one native program with the streams of a shell stage: pumps, exit status, kill on cancel.
 
-- Every stream is a kernel pipe on the program's side and is pumped with back-pressure: a full reader stops the program.
+- Pipes between stages and files of the tree are given to the program as they are (`lend`). Every other stream is a
+  kernel pipe on the program's side and is pumped with back-pressure: a full reader stops the program.
 - Input that the program did not read goes back to its stream, so that `while read x; do program; done` sees all lines.
 - A cancelled stage kills the program's whole process tree before it returns.
 - What a daemon prints after its program has ended is discarded.
@@ -20,7 +21,7 @@ from typing import Final
 from ramet.core.errors import fail, strerror
 from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
-from ramet.core.streams import Null, Reader, Writer
+from ramet.core.streams import FileStream, Null, PipeReader, PipeWriter, Reader, Writer
 from ramet.native.box import Box, Request
 from ramet.native.layout import file_owner
 
@@ -100,19 +101,24 @@ async def run_program(box: Box, daemons: Daemons, path: str, proc: Proc, env: Ma
 
 
 def _start(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str]) -> _Run:
-    inputs, outputs, fds = _streams(proc)
+    with file_owner(box.owner):
+        streams = _Streams.of(proc)
     ends: dict[int, tuple[int, int]] = {}
     try:
         with file_owner(box.owner):
-            for number in fds:
-                ends[number] = os.pipe2(os.O_CLOEXEC)
+            for number in streams.pumped:
+                ends[number] = _kernel_pipe()
     except OSError:
         _close_all(ends)
         raise
-    theirs = {number: ends[number][0 if number in inputs else 1] for number in fds}
-    ours = {number: ends[number][1 if number in inputs else 0] for number in fds}
+    inputs, outputs = streams.inputs, streams.outputs
+    theirs = {number: ends[number][0 if number in inputs else 1] for number in ends}
+    ours = {number: ends[number][1 if number in inputs else 0] for number in ends}
     try:
-        channel = box.start(Request(path, proc.argv, env, str(proc.cwd), theirs, proc.umask))
+        services = proc.services
+        channel = box.start(
+            Request(path, proc.argv, env, str(proc.cwd), theirs | streams.lent, proc.umask, [*services.ignored()])
+        )
     except OSError:
         _close_all(ends)
         raise
@@ -121,22 +127,51 @@ def _start(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, 
     return _Run(box, daemons, proc, channel, inputs, outputs, ours, {number: theirs[number] for number in inputs})
 
 
-def _streams(proc: Proc) -> tuple[dict[int, Reader], dict[int, Writer], list[int]]:
-    """Return the streams to pump, by the program's descriptor; /dev/null is opened inside the box."""
-    inputs: dict[int, Reader] = {}
-    outputs: dict[int, Writer] = {}
-    if not isinstance(proc.stdin, Null):
-        inputs[0] = proc.stdin
-    standard = ((1, proc.stdout), (2, proc.stderr))
-    outputs.update((number, stream) for number, stream in standard if not isinstance(stream, Null))
-    for number, other in proc.fds.items():
-        if number >= INHERITED or isinstance(other, Null):
-            continue
-        if isinstance(other, Writer) and not (isinstance(other, Reader) and f"/dev/fd/{number}" in proc.argv):
-            outputs[number] = other
-        elif isinstance(other, Reader):
-            inputs[number] = other
-    return inputs, outputs, [*inputs, *outputs]
+def _kernel_pipe() -> tuple[int, int]:
+    return os.pipe2(os.O_CLOEXEC)
+
+
+@dataclass
+class _Streams:
+    """The streams of a program by its descriptor; /dev/null is opened inside the box."""
+
+    inputs: dict[int, Reader] = field(default_factory=dict)
+    outputs: dict[int, Writer] = field(default_factory=dict)
+    lent: dict[int, int] = field(default_factory=dict)
+    """Descriptors that the program gets as they are."""
+
+    @property
+    def pumped(self) -> list[int]:
+        return [*self.inputs, *self.outputs]
+
+    @classmethod
+    def of(cls, proc: Proc) -> _Streams:
+        found = cls()
+        if not found._lend(0, proc.stdin) and not isinstance(proc.stdin, Null):
+            found.inputs[0] = proc.stdin
+        for number, stream in ((1, proc.stdout), (2, proc.stderr)):
+            if not found._lend(number, stream) and not isinstance(stream, Null):
+                found.outputs[number] = stream
+        for number, other in proc.fds.items():
+            if number >= INHERITED or isinstance(other, Null) or found._lend(number, other):
+                continue
+            if isinstance(other, Writer) and not (isinstance(other, Reader) and f"/dev/fd/{number}" in proc.argv):
+                found.outputs[number] = other
+            elif isinstance(other, Reader):
+                found.inputs[number] = other
+        return found
+
+    def _lend(self, number: int, stream: Reader | Writer) -> bool:
+        fd = -1
+        if stream.refused == errno.EBADF:
+            return True
+        if isinstance(stream, FileStream):
+            fd = stream.lend()
+        elif isinstance(stream, PipeReader | PipeWriter):
+            fd = stream.lend(_kernel_pipe)
+        if fd >= 0:
+            self.lent[number] = fd
+        return fd >= 0
 
 
 def _close_all(ends: Mapping[int, tuple[int, int]]) -> None:
@@ -171,6 +206,8 @@ class _Run:
         for fd in ours.values():
             os.set_blocking(fd, False)
         self._loop.add_reader(channel, self._hear)
+        if proc.services.receive is not None:
+            proc.services.receive(self._signal)
 
     @property
     def taken(self) -> bool:
@@ -227,6 +264,8 @@ class _Run:
             await asyncio.shield(self._kill())
             raise
         finally:
+            if self._proc.services.receive is not None:
+                self._proc.services.receive(None)
             self._release()
         return self._status(ending)
 
@@ -307,6 +346,13 @@ class _Run:
             remove(fd)
 
     # --------------------------------------------------------------------------------------------------- ending
+
+    def _signal(self, number: int) -> None:
+        """Send a signal to the program and what it has started."""
+        try:
+            self._channel.send(b"s%d\n" % number)
+        except OSError:
+            pass  # the worker has ended
 
     async def _kill(self) -> None:
         """Kill the whole process tree, after SIGTERM; where that fails, the box with everything in it."""

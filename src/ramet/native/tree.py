@@ -9,11 +9,12 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Coroutine, Iterator
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISFIFO
 from typing import Any
 
 from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.ram import RAMResource
+from ramet.backends.local.safe_open import open_beneath
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import How
@@ -68,6 +69,20 @@ class TreeResource(DiskResource):
             if path == ROOT and self._hidden:
                 row = [entry for entry in row if entry[0] not in self._hidden]
             yield [entry for entry in row if entry[1].kind is not Kind.DEVICE]
+
+    async def mkfifo(self, path: Path) -> None:
+        with self._parent(path, errno.EEXIST) as (parent, name), self.creator():
+            os.mkfifo(name, dir_fd=parent)
+
+    def open_fifo(self, path: Path, flags: int) -> int:
+        self.check_path(path)
+        fd = open_beneath(self._fd, path, os.O_PATH)
+        try:
+            if not S_ISFIFO(os.fstat(fd).st_mode):
+                raise fail(errno.ENXIO, path)
+            return os.open(f"/proc/self/fd/{fd}", flags | os.O_CLOEXEC)
+        finally:
+            os.close(fd)
 
     def as_memory(self) -> RAMResource:
         """Return a copy in memory, for snapshots and copies."""

@@ -43,7 +43,7 @@ class CountedStream(FileStream):
 
 
 class LocalStream(CountedStream):
-    __slots__ = ("_append", "_handle", "_offset", "how")
+    __slots__ = ("_append", "_handle", "_lent", "_offset", "how")
 
     def __init__(self, handle: Handle, how: Open) -> None:
         super().__init__()
@@ -51,10 +51,37 @@ class LocalStream(CountedStream):
         self.how = how
         self._append = bool(how & Open.APPEND)
         self._offset = 0
+        self._lent = -1
+        """The descriptor that programs of the machine have, too: then the offset is the kernel's."""
+
+    def lend(self) -> int:
+        if self._lent < 0:
+            offset = self.tell()
+            lend = getattr(self._handle, "lend", None)
+            if lend is None:
+                return -1
+            self._lent = lend(append=self._append)
+            os.lseek(self._lent, offset, os.SEEK_SET)
+        elif self._buffer:
+            os.lseek(self._lent, self.tell(), os.SEEK_SET)
+        self._buffer, self._pos = b"", 0
+        if self.how & Open.WRITE and self.on_write is not None:
+            self.on_write()
+        return self._lent
+
+    def _find_offset(self) -> None:
+        """Ask the kernel where programs have left the offset."""
+        if self._lent >= 0:
+            self._offset = os.lseek(self._lent, 0, os.SEEK_CUR)
 
     def _fill_now(self) -> bytes:
         if not self.how & Open.READ:
             raise fail(errno.EBADF)
+        if self._lent >= 0:
+            block = os.read(self._lent, BLOCK)
+            self._offset = os.lseek(self._lent, 0, os.SEEK_CUR)
+            self.bytes_read += len(block)
+            return block
         block = self._handle.block(self._offset)
         self._offset += len(block)
         self.bytes_read += len(block)
@@ -72,15 +99,22 @@ class LocalStream(CountedStream):
             self.on_write()
         if self._append:
             self._offset = self._handle.stat().size or 0
+        else:
+            self._find_offset()
         self._offset += self._handle.pwrite(self._offset, data)
         self.bytes_written += len(data)
+        if self._lent >= 0:
+            os.lseek(self._lent, self._offset, os.SEEK_SET)
 
     def tell(self) -> int:
+        self._find_offset()
         return self._offset - (len(self._buffer) - self._pos)
 
     def seek(self, offset: int) -> None:
         self._offset = offset
         self._buffer, self._pos = b"", 0
+        if self._lent >= 0:
+            os.lseek(self._lent, offset, os.SEEK_SET)
 
     async def stat(self) -> Stat:
         return self._handle.stat()
@@ -275,11 +309,23 @@ class DocumentStream(CountedStream):
 class DeviceStream(FileStream):
     """`/dev/null`, `/dev/zero`, `/dev/full` and `/dev/urandom` as open files."""
 
-    __slots__ = ("_name",)
+    __slots__ = ("_lent", "_name")
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self._name = name
+        self._lent = -1
+
+    def lend(self) -> int:
+        if self._lent < 0 and self._name != "tty":
+            self._lent = os.open(f"/dev/{self._name}", os.O_RDWR | os.O_CLOEXEC)
+        return self._lent
+
+    async def close(self) -> None:
+        await super().close()
+        if self._lent >= 0:
+            os.close(self._lent)
+            self._lent = -1
 
     def _fill_now(self) -> bytes:
         return device_block(self._name, BLOCK)

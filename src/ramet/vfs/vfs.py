@@ -24,6 +24,7 @@ from ramet.core.resource import (
     Gathering,
     HardLinks,
     How,
+    KernelFifos,
     Layer,
     Openable,
     Resource,
@@ -36,6 +37,7 @@ from ramet.layers.cache import Cache
 from ramet.layers.readonly import ReadOnly
 from ramet.vfs.dev import DevResource
 from ramet.vfs.fifo import Fifo, FifoStream
+from ramet.vfs.kernel_fifo import open_kernel_fifo
 from ramet.vfs.links import LinkTree, with_path
 from ramet.vfs.mounts import power_of
 from ramet.vfs.open_files import CountedStream, DocumentStream, LocalStream, RemoteStream
@@ -463,6 +465,9 @@ class VFS(LinkTree, Whole, Lending):
             if how & Open.WRITE or how & Open.READ:
                 raise fail(errno.EISDIR, path)
         elif stat.kind is Kind.FIFO:
+            kernel = extension(resource, KernelFifos)  # type: ignore[type-abstract]
+            if kernel is not None:
+                return await open_kernel_fifo(kernel, inner, stat, how)
             return await self._open_fifo(resource, path, stat, how)
         elif stat.kind is not Kind.FILE:
             raise fail(errno.ENXIO, path)

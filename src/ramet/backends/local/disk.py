@@ -10,6 +10,7 @@ Rules that this file keeps:
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat as modes
 import sys
@@ -389,6 +390,13 @@ class DiskHandle:
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._fd, size)
+
+    def lend(self, *, append: bool) -> int:
+        """Return the descriptor, whose own offset programs of the machine read and move."""
+        if append:
+            fcntl.fcntl(self._fd, fcntl.F_SETFL, fcntl.fcntl(self._fd, fcntl.F_GETFL) | os.O_APPEND)
+        fcntl.fcntl(self._fd, fcntl.F_SETFL, fcntl.fcntl(self._fd, fcntl.F_GETFL) & ~os.O_NONBLOCK)
+        return self._fd
 
     def stat(self) -> Stat:
         return _describe(os.fstat(self._fd))

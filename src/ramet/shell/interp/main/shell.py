@@ -36,6 +36,7 @@ from ramet.shell.interp.main.script_input import ScriptInput
 from ramet.shell.interp.main.script_lines import ALL, LINES, NOTHING, ScriptReader
 from ramet.shell.interp.process.descriptors import Description, Table, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
+from ramet.shell.interp.process.groups import ignored_signals, receive_signals
 from ramet.shell.interp.process.jobs import Jobs, Pids, StartQueue
 from ramet.shell.interp.process.process import Process
 from ramet.shell.interp.process.process_table import ProcessTable
@@ -176,7 +177,9 @@ class Shell:
 
     def services_for(self, sh: ShellState, signal_group: Callable[[int], bool] | None = None) -> Services:
         """What commands of this shell get from it."""
-        return Services(ProcessTable(sh), self.commands, self.workspace, self.programs, signal_group)
+        receive = partial(receive_signals, sh)
+        ignored = partial(ignored_signals, sh)
+        return Services(ProcessTable(sh), self.commands, self.workspace, self.programs, signal_group, receive, ignored)
 
     # ------------------------------------------------------------------------------------------------- running
 

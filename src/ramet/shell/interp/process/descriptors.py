@@ -114,7 +114,8 @@ class ClosedWriter(Writer):
     """What a command writes to when its standard output is closed."""
 
     __slots__ = ()
+    refused = errno.EBADF
 
     def write(self, data: bytes) -> None:
         if data:
-            raise fail(errno.EBADF)
+            raise fail(self.refused)

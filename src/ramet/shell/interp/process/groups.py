@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ramet.shell.interp.process import signals
@@ -16,17 +16,20 @@ from ramet.shell.interp.state.shell_state import ShellState
 
 
 class ProcessGroup:
-    __slots__ = ("members", "number", "programs")
+    __slots__ = ("machine", "members", "number", "programs")
 
     def __init__(self) -> None:
         self.members: list[ShellState] = []
         self.programs: dict[asyncio.Task[int], ShellState] = {}
+        self.machine: dict[ShellState, Callable[[int], None]] = {}
+        """What delivers signals to the programs of the machine that its shells wait for."""
         self.number = 0
 
     def signal(self, number: int) -> bool:
         """Send a signal; False when no trap handles it, and the sender may cancel the group."""
         name = signals.NAMES[number]
-        if number == 9 or not any(name in shell.traps or "EXIT" in shell.traps for shell in self.members):
+        trapped = any(name in shell.traps or "EXIT" in shell.traps for shell in self.members)
+        if number == 9 or not (trapped or self.machine):
             return False
         self.number = number
         for shell in self.members:
@@ -34,7 +37,9 @@ class ProcessGroup:
                 shell.pending.append(number)
                 shell.instrumented = True
         for task, shell in self.programs.items():
-            if shell.traps.get(name) != "":
+            if shell in self.machine:
+                self.machine[shell](number)
+            elif shell.traps.get(name) != "":
                 task.cancel()
         return True
 
@@ -51,7 +56,12 @@ class ProcessGroup:
         finally:
             del self.programs[task]
         if not task.cancelled():
-            return task.result()
+            if not self.number or sh.single_command or sh not in self.members:
+                return task.result()
+            if signals.NAMES[self.number] in sh.traps:
+                return task.result()
+            sh.pending.clear()
+            raise Killed(self.number)  # a program of the machine has ended by itself; the shell does not go on
         if signals.NAMES[self.number] not in sh.traps:
             sh.pending.clear()
             raise Killed(self.number)  # it reaches the shell as well
@@ -60,3 +70,21 @@ class ProcessGroup:
         else:
             sh.command_death = self.number, sh.shell.next_pid()
         return 128 + self.number
+
+
+def receive_signals(sh: ShellState, deliver: Callable[[int], None] | None) -> None:
+    """Let signals for a shell reach the program of the machine that it has become, or waits for in a group."""
+    process, group = sh.process, sh.group
+    if process is not None and process.session is sh and sh.single_command:
+        process.program = deliver
+    if group is not None:
+        if deliver is None:
+            group.machine.pop(sh, None)
+        else:
+            group.machine[sh] = deliver
+
+
+def ignored_signals(sh: ShellState) -> list[int]:
+    """The signals that a program is born to ignore."""
+    names = {name for name, action in sh.traps.items() if not action} | sh.background_ignored
+    return [signals.NUMBERS[name] for name in names if name in signals.NUMBERS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Process:
-    __slots__ = ("_queued", "_resumed", "job", "killed", "pid", "session", "started", "task")
+    __slots__ = ("_queued", "_resumed", "job", "killed", "pid", "program", "session", "started", "task")
 
     def __init__(self, pid: int, session: ShellState) -> None:
         self.pid, self.session, self.started = pid, session, session.shell.now()
@@ -27,6 +27,8 @@ class Process:
         """What it is in the table of the shell that started it."""
         self.task: asyncio.Task[int] = None  # type: ignore[assignment]
         """None where it had ended before its session came here."""
+        self.program: Callable[[int], None] | None = None
+        """Delivers signals to the program of the machine that it has become."""
         self._resumed: asyncio.Future[None] | None = None
         """What it waits for while it is stopped."""
         self._queued: list[int] = []
@@ -50,6 +52,9 @@ class Process:
         """Deliver a signal: to the shell's trap, or the end of the task."""
         if self.ended or number == 0:
             return
+        if self.program is not None:
+            self._pass_on(self.program, number)
+            return
         if self.stopped and number not in (signals.KILL, signals.CONT):
             self._queued.append(number)
             return
@@ -65,6 +70,14 @@ class Process:
             if self.owns_task_group and (number == signals.KILL or "EXIT" not in self.session.traps):
                 self.session.task_group.stop()  # nothing of it has a last word
             self.task.cancel()
+
+    def _pass_on(self, program: Callable[[int], None], number: int) -> None:
+        """The program decides what a signal does to it."""
+        program(number)
+        if number in (signals.KILL, signals.CONT):
+            self.resume()
+        elif number == signals.STOP and not self.stopped:
+            self._resumed = asyncio.get_running_loop().create_future()
 
     def resume(self) -> None:
         """Let a stopped process go on; what was sent to it meanwhile arrives."""
