@@ -17,6 +17,8 @@ SMALL = (
     "tar cf - /dev/zero", "cp /dev/zero /dev/null", "less /dev/zero", "rg x /dev/urandom", "zip o.zip /dev/zero",
     "patch /dev/zero a", "install /dev/zero out", "mv /dev/zero out", "sqlite3 /dev/zero 'select 1'",
     "unzip -l /dev/zero", "xxd -r /dev/zero out", "install -C /dev/zero a", "zstd -c /dev/zero",
+    "dos2unix /dev/zero", "grep x /dev/zero", "grep -c x < /dev/zero", "head -n -5 /dev/zero", "head -c -9G /dev/zero",
+    "tail -n 5 /dev/zero", "tail -c 9G < /dev/zero", "tail -f /dev/zero",
     "printf 'select \\0 1;\\n' | sqlite3", "printf '\\0;\\n' | sqlite3",
 )  # fmt: skip
 """What fell once."""

@@ -162,6 +162,12 @@ class Reader:
         if size > self.longest:
             raise LimitExceeded("string_bytes", self.longest)
 
+    def hold_whole(self, size: int) -> None:
+        """Count the bytes that are kept of an input; raise beyond the limit."""
+        most = (DEFAULT_LIMITS if self.budget is None else self.budget.limits).whole
+        if size > most:
+            raise LimitExceeded("whole_bytes", most)
+
     def unread(self, data: bytes) -> None:
         """Push back bytes; the next read returns them first."""
         self._buffer, self._pos = data + self._buffer[self._pos :], 0

@@ -589,6 +589,7 @@ class _GrepRun:
                 await offload(budget, step)
             else:
                 step()
+            reader.hold(search.held)
             if search.out:
                 out.write(b"".join(search.out))
                 search.out.clear()

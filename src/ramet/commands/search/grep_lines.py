@@ -186,12 +186,14 @@ class LineSearch:
     _adjacent: bool = False
     _counted: int = 0
     _stopping: bool = False
+    held: int = 0
+    """Bytes of the line that is not complete yet."""
     _rest: list[bytes] = field(default_factory=list)
     _read: int = 0
 
     def ends_large_line(self, block: bytes) -> bool:
         """Return whether this block, or the end of the input, ends a line of more than `LARGE` bytes."""
-        return sum(map(len, self._rest)) > LARGE and (not block or self.plan.delim in block)
+        return self.held > LARGE and (not block or self.plan.delim in block)
 
     def feed_more(self, block: bytes) -> None:
         """Search a block that may end inside a line; the rest is kept for the next block."""
@@ -218,9 +220,10 @@ class LineSearch:
             head = block.find(delim) + 1
             if not head:
                 self._rest.append(block)
+                self.held += len(block)
                 return
             self._rest.append(block[:head])
-            line, self._rest = b"".join(self._rest), []
+            line, self._rest, self.held = b"".join(self._rest), [], 0
             self.feed(line)
         else:
             head = 0
@@ -230,6 +233,7 @@ class LineSearch:
             return
         if cut < len(block):
             self._rest.append(block[cut:])
+            self.held = len(block) - cut
         if head < cut:
             if self._fast and b"\0" not in block:
                 self._count(block, head, cut)

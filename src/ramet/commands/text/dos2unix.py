@@ -40,9 +40,9 @@ async def eol(proc: Proc, o: EolOptions, operands: list[str]) -> int:
             if stat.is_dir:
                 proc.complain(f"Skipping {source}, not a regular file.")
                 continue
-            reader = await proc.fs.open(path)
+            reader = await proc.open(source, dash=False)
             data = await reader.read_all()
-            await reader.close()
+            await proc.close(reader)
         except OSError as error:
             proc.complain(f"{source}: {reason(error)}")
             status = error.errno or 1

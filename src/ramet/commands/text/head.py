@@ -140,6 +140,7 @@ async def _all_but_last_bytes(proc: Proc, reader: Reader, amount: int, delim: by
             await proc.emit(held.popleft())
             if not held:
                 break
+        reader.hold_whole(size)
         await proc.budget.yield_turn()
     if size > amount:
         await proc.emit(held[0][: size - amount])
@@ -154,16 +155,19 @@ def _give_back(reader: Reader, size: int) -> None:
 
 async def _all_but_last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
     held: deque[tuple[bytes, int]] = deque()
-    total, last = 0, delim
+    total, size, last = 0, 0, delim
     while block := await reader.read():
         count, last = occurrences(block, delim), block[-1:]
         held.append((block, count))
         total += count
+        size += len(block)
         # A complete line can be printed when enough lines follow it.
         while held and total - held[0][1] > amount:
             done, count = held.popleft()
             total -= count
+            size -= len(done)
             await proc.emit(done)
+        reader.hold_whole(size)
         await proc.budget.yield_turn()
     keep = total + (last != delim) - amount
     left = 0

@@ -253,6 +253,7 @@ async def _last_bytes(proc: Proc, reader: Reader, amount: int) -> None:
         total += len(block)
         while held and total - len(held[0]) >= amount:
             total -= len(held.popleft())
+        reader.hold_whole(total)
         await proc.budget.yield_turn()
     skip = max(0, total - amount)
     for block in held:
@@ -270,14 +271,18 @@ async def _last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> 
             await proc.budget.yield_turn()
         return
     held: deque[tuple[bytes, int]] = deque()
-    total = 0
+    total = size = 0
     while block := await reader.read():
         count = occurrences(block, delim)
         held.append((block, count))
         total += count
+        size += len(block)
         # One more than asked: the last line may lack its end, and the first block may begin inside a line.
         while held and total - held[0][1] > amount:
-            total -= held.popleft()[1]
+            done, count = held.popleft()
+            total -= count
+            size -= len(done)
+        reader.hold_whole(size)
         await proc.budget.yield_turn()
     if not amount or not held:
         return
