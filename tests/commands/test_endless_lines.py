@@ -43,7 +43,8 @@ def test_the_spool_is_bounded_too(script: str) -> None:
     async def act() -> None:
         async with Workspace(limits=Limits(sort_memory=MIB, spill_bytes=3 * MIB)) as ws:
             result = await ws.execute(f"{script} > /dev/null", timeout=120)
-            assert result.exit_code == 1 and "limit reached: spill_bytes (3145728)" in result.error_text
+            status = 2 if "sort" in script else 1  # as GNU ends when sorting fails
+            assert result.exit_code == status and "limit reached: spill_bytes (3145728)" in result.error_text
 
     asyncio.run(act())
 

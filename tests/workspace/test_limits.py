@@ -313,3 +313,15 @@ def test_a_sort_beyond_its_memory_spills_and_is_right() -> None:
             assert result.text == "same\n"
 
     asyncio.run(act())
+
+
+def test_a_limit_is_no_answer_of_a_command_whose_status_one_is_an_answer() -> None:
+    async def test() -> None:
+        async with Workspace(limits=Limits(string_bytes=100 * KIB, whole_bytes=100 * KIB)) as ws:
+            for command in ("grep x /dev/zero", "grep -c x < /dev/zero", "cmp -s <(tail -n 1 /dev/zero) /dev/null"):
+                result = await ws.execute(command)
+                assert "limit reached" in result.error_text, command
+            result = await ws.execute("grep -q x /dev/zero")
+            assert (result.exit_code, result.error_text) == (2, f"grep: limit reached: string_bytes ({100 * KIB})\n")
+
+    asyncio.run(test())

@@ -33,8 +33,8 @@ async def serving(store: Store | None, **settings: Any) -> AsyncIterator[tuple[h
             yield client, app
 
 
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), 250))
+def run(test: Callable[[], Awaitable[None]], seconds: float = 250) -> None:
+    asyncio.run(asyncio.wait_for(test(), seconds))
 
 
 class Process:

@@ -38,7 +38,8 @@ ENDLESS = ("/v1/events", "/v1/feed")
 async def world(folder: Path) -> AsyncIterator[tuple[httpx2.AsyncClient, Store, list[str]]]:
     """Ada has `secret` and `fleeting` (in memory), bob may read `secret`, eve has `mine`; and the forms of names."""
     store = Store(str(folder / "store"))
-    async with serving(store, principals={token: who for who, token in TOKENS.items()}) as (http, _):
+    # Sandboxes that the sweep opens keep their workspaces: no request waits for one.
+    async with serving(store, principals={token: who for who, token in TOKENS.items()}, wait=0.1) as (http, _):
 
         async def ask(who: str, method: str, url: str, **options: Any) -> Any:
             answer = await http.request(method, url, headers=of(who), **options)
@@ -128,6 +129,7 @@ async def send(http: httpx2.AsyncClient, who: str, route: Route, url: str, body:
 SAFE = [route for route in ROUTES if route.path not in ENDLESS and not route.open]
 
 
+@pytest.mark.timeout(3600 if FULL else 300)
 def test_no_form_of_a_foreign_name_reaches_it(tmp_path: Path) -> None:
     async def test() -> None:
         asked = 0
@@ -160,7 +162,7 @@ def test_no_form_of_a_foreign_name_reaches_it(tmp_path: Path) -> None:
                 assert MARK.encode() not in kept.content, one["name"]
         print(f"{asked} requests with foreign names")
 
-    run(test)
+    run(test, 3600 if FULL else 250)
 
 
 def test_what_is_not_yours_answers_as_what_is_not_there(tmp_path: Path) -> None:

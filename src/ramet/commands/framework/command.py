@@ -40,7 +40,7 @@ from ramet.commands.framework.options import (
 from ramet.commands.framework.stdin_errors import StdinError, without_input
 from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import MANY
-from ramet.core.errors import reason
+from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import encode
 from ramet.core.proc import Exec, Proc
 
@@ -157,6 +157,9 @@ class Command:
             return complain(proc, self, error)
         except OSError as error:
             return unexpected(proc, self, error)
+        except LimitExceeded as error:
+            proc.complain(str(error))
+            return self.bad_usage  # not 1 where that is an answer, as for `grep` and `cmp`
 
     def _parsed(self, proc: Proc) -> tuple[Any, list[str]]:
         words = proc.argv[1:]

@@ -121,4 +121,4 @@ def _list_size(items: list[Any]) -> int:
 
 def charge_of(items: Sequence[str]) -> int:
     """Return about the bytes of a list of texts, in a fifth of the time that counting takes."""
-    return sum(map(len, items)) + ENTRY * len(items)
+    return len(items[0]) + ENTRY if len(items) == 1 else sum(map(len, items)) + ENTRY * len(items)
