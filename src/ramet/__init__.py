@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.notion import NotionResource as NotionResource
     from ramet.backends.services.slack import SlackConfig as SlackConfig
     from ramet.backends.services.slack import SlackResource as SlackResource
+    from ramet.backends.services.trello import TrelloConfig as TrelloConfig
+    from ramet.backends.services.trello import TrelloResource as TrelloResource
     from ramet.core.errors import LimitExceeded as LimitExceeded
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
@@ -110,12 +112,14 @@ _PLACES = {
     "SSHConfig": "ramet.backends.remote.ssh",
     "SSHResource": "ramet.backends.remote.ssh",
     "Settings": "ramet.workspace.workspace",
-    "Stat": "ramet.core.stat",
     "SlackConfig": "ramet.backends.services.slack",
     "SlackResource": "ramet.backends.services.slack",
+    "Stat": "ramet.core.stat",
     "Store": "ramet.workspace.stored.store",
     "SyncWorkspace": "ramet.workspace.sync",
     "Tag": "ramet.store.refs.tags",
+    "TrelloConfig": "ramet.backends.services.trello",
+    "TrelloResource": "ramet.backends.services.trello",
     "Workspace": "ramet.workspace.workspace",
     "connect": "ramet.apps.client.connect",
     "load_config": "ramet.workspace.config",
@@ -171,6 +175,8 @@ __all__ = [
     "Store",
     "SyncWorkspace",
     "Tag",
+    "TrelloConfig",
+    "TrelloResource",
     "Workspace",
     "__version__",
     "connect",

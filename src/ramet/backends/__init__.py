@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.notion import NotionResource as NotionResource
     from ramet.backends.services.slack import SlackConfig as SlackConfig
     from ramet.backends.services.slack import SlackResource as SlackResource
+    from ramet.backends.services.trello import TrelloConfig as TrelloConfig
+    from ramet.backends.services.trello import TrelloResource as TrelloResource
 
 _PLACES = {
     "AzureConfig": "ramet.backends.objects.azure",
@@ -75,6 +77,8 @@ _PLACES = {
     "SSHResource": "ramet.backends.remote.ssh",
     "SlackConfig": "ramet.backends.services.slack",
     "SlackResource": "ramet.backends.services.slack",
+    "TrelloConfig": "ramet.backends.services.trello",
+    "TrelloResource": "ramet.backends.services.trello",
 }
 
 __all__ = [
@@ -108,6 +112,8 @@ __all__ = [
     "SSHResource",
     "SlackConfig",
     "SlackResource",
+    "TrelloConfig",
+    "TrelloResource",
 ]
 
 

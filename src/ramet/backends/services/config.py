@@ -5,13 +5,15 @@ A secret `x` is given by value, or as the name of an environment variable in `x_
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, fields
 from typing import ClassVar
 from urllib.parse import urlsplit
 
 from ramet.backends.redacted_urls import secret_from
 from ramet.backends.services.bounds import Bounds
-from ramet.core.errors import RametError
+from ramet.core.errors import RametError, fail
+from ramet.core.paths import Path
 from ramet.core.resource import REDACTED, Description
 
 
@@ -80,6 +82,11 @@ class ServiceConfig:
         """The secret field `name`, by value or out of its variable."""
         value: str | None = getattr(self, name)
         return value if value is not None else secret_from(getattr(self, f"{name}_env"))
+
+    def check_writable(self, path: Path) -> None:
+        """Refuse a change of the service unless the configuration allows it."""
+        if not self.writable:
+            raise fail(errno.EROFS, path, f"Read-only file system: set writable=True in {type(self).__name__}")
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self._public().items() if value not in (None, ()))

@@ -26,9 +26,10 @@ def key_first(name: str) -> str | None:
     return found[1] if found is not None else None
 
 
-def key_last(pattern: str, extension: str = "") -> Callable[[str], str | None]:
-    """Find the key at the end of a name: `general__C024`, or `C024`, with or without the extension."""
-    compiled = re.compile(rf"(?:.*__)?({pattern})(?:{re.escape(extension)})?", re.DOTALL)
+def key_last(pattern: str, extension: str = "", *, any_end: bool = False) -> Callable[[str], str | None]:
+    """Find the key at the end of a name: `general__C024`, or `C024`; an extension may follow, any if `any_end`."""
+    end = r"(?:\.[^.]*)?" if any_end else f"(?:{re.escape(extension)})?"
+    compiled = re.compile(rf"(?:.*__)?({pattern}){end}", re.DOTALL)
 
     def find(name: str) -> str | None:
         found = compiled.fullmatch(name)

@@ -72,6 +72,8 @@ class Collection:
     remove: Callable[[Place], Awaitable[None]] | None = None
     create: Callable[[Place, str, bytes], Awaitable[None]] | None = None
     """Make an item from a new file of this name; `item` must find that name afterwards."""
+    move: Callable[[Place, Place, str], Awaitable[None]] | None = None
+    """Move an item to another directory of its kind, or give it another title: the item, the directory, the name."""
     like: str = ""
     """The path of another collection whose items have the same files, such as pages below pages."""
 

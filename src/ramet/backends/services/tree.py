@@ -246,9 +246,7 @@ class Service:
     # --------------------------------------------------------------------------------------------- changing
 
     def _check_writable(self, path: Path) -> None:
-        if not self.config.writable:
-            words = f"Read-only file system: set writable=True in {type(self.config).__name__}"
-            raise fail(errno.EROFS, path, words)
+        self.config.check_writable(path)
 
     async def _find_subtree(self, path: Path) -> tuple[Subtree, Path] | None:
         try:
@@ -332,13 +330,31 @@ class Service:
 
     async def rename(self, src: Path, dst: Path) -> None:
         self._check_writable(src)
-        one, other = await self._find_subtree(src), await self._find_subtree(dst)
-        if one is None or other is None or one[0] is not other[0] or ROOT in (one[1], other[1]):
-            if one is None and other is None:
-                await self._find(src)
-                raise fail(errno.EPERM, src, f"{NOT_HERE}: the service names its things itself")
+        found = await self._find(src)
+        above = await self._find(dst.parent)
+        if found.point.subtree is not None or above.point.subtree is not None:
+            await self._rename_inside(found, src, dst)
+            return
+        collection = (await self._find(src.parent)).point.collection
+        if found.stat is None or collection is None or collection.move is None:
+            raise fail(errno.EPERM, src, f"{NOT_HERE}: the service names its things itself")
+        if above.point.collection is not collection:
+            raise fail(errno.EPERM, dst, f"{NOT_HERE}: the service cannot move it there")
+        if collection.key(dst.name) not in (None, found.place.items[-1].key):
+            raise fail(errno.EEXIST, dst)
+        await collection.move(found.place, above.place, dst.name)
+        self.forget(src)
+
+    async def _rename_inside(self, found: _Found, src: Path, dst: Path) -> None:
+        other = await self._find_subtree(dst)
+        if (
+            other is None
+            or found.inner is None
+            or other[0] is not found.point.subtree
+            or ROOT in (found.inner, other[1])
+        ):
             raise fail(errno.EXDEV, src)
-        await one[0].resource.rename(one[1], other[1])
+        await other[0].resource.rename(found.inner, other[1])
 
     async def copy(self, src: Path, dst: Path) -> None:
         self._check_writable(dst)

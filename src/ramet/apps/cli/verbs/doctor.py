@@ -62,6 +62,7 @@ EXTRAS: Final = {
     "linear": Extra(("httpx2",), "no Linear mounts"),
     "notion": Extra(("httpx2",), "no Notion mounts"),
     "slack": Extra(("httpx2",), "no Slack mounts"),
+    "trello": Extra(("httpx2",), "no Trello mounts"),
     "redis": Extra(("redis",), "no Redis mounts"),
     "ssh": Extra(("asyncssh",), "no SSH mounts"),
     "postgres": Extra(("asyncpg", "psycopg"), "no PostgreSQL mounts, no refs in PostgreSQL"),
