@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from ramet.workspace.agent.sandbox import AgentRun as AgentRun
     from ramet.workspace.config import load_config as load_config
     from ramet.workspace.history import ExecutionRecord as Record
+    from ramet.workspace.history import RecordFilter as RecordFilter
     from ramet.workspace.mounts import MountMode as MountMode
     from ramet.workspace.policy import Policy as Policy
     from ramet.workspace.result import CommandFailed as CommandFailed
@@ -104,6 +105,7 @@ _PLACES = {
     "RAMResource": "ramet.backends.local.ram",
     "RametError": "ramet.core.errors",
     "Record": "ramet.workspace.history:ExecutionRecord",
+    "RecordFilter": "ramet.workspace.history",
     "RedisResource": "ramet.backends.databases.redis",
     "Retention": "ramet.store.refs.retention",
     "Revision": "ramet.store.model.revisions",
@@ -161,6 +163,7 @@ __all__ = [
     "RAMResource",
     "RametError",
     "Record",
+    "RecordFilter",
     "RedisResource",
     "Retention",
     "Revision",

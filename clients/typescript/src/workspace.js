@@ -78,13 +78,14 @@ export class Place extends Shell {
   }
 
   /**
-   * The commands that ran, the newest last: of one session, the `last` ones (1000 when not given).
-   * @param {Abortable & { revision?: string, session?: string, last?: number }} [options]
+   * The records, the newest last: those that fit, the `last` ones (1000 when not given). `since` and `until` are seconds since the epoch.
+   * @param {Abortable & { revision?: string, session?: string, last?: number, agent?: string, run?: string, path?: string, text?: string, failed?: boolean, since?: number, until?: number }} [options]
    * @returns {Promise<CommandRecord[]>}
    */
   async history(options = {}) {
-    const { revision: of, session, last } = known("history", options, "revision", "session", "last");
-    const url = `${this.#url}/history${query({ revision: of, session, last })}`;
+    const names = ["revision", "session", "last", "agent", "run", "path", "text", "failed", "since", "until"];
+    const { signal: _, failed, ...asked } = known("history", options, ...names);
+    const url = `${this.#url}/history${query({ ...asked, failed: failed === undefined ? undefined : String(failed) })}`;
     return (await this.#http.get(url, options))["commands"].map(commandRecord);
   }
 

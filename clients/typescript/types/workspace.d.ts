@@ -48,14 +48,21 @@ export declare class Place extends Shell {
      */
     constructor(http: Http, name: string, home?: string);
     /**
-     * The commands that ran, the newest last: of one session, the `last` ones (1000 when not given).
-     * @param {Abortable & { revision?: string, session?: string, last?: number }} [options]
+     * The records, the newest last: those that fit, the `last` ones (1000 when not given). `since` and `until` are seconds since the epoch.
+     * @param {Abortable & { revision?: string, session?: string, last?: number, agent?: string, run?: string, path?: string, text?: string, failed?: boolean, since?: number, until?: number }} [options]
      * @returns {Promise<CommandRecord[]>}
      */
     history(options?: Abortable & {
         revision?: string;
         session?: string;
         last?: number;
+        agent?: string;
+        run?: string;
+        path?: string;
+        text?: string;
+        failed?: boolean;
+        since?: number;
+        until?: number;
     }): Promise<CommandRecord[]>;
     /**
      * Totals of the records by agent, session or principal: commands, failures, seconds, bytes, and sums of `meta`.

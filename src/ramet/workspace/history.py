@@ -74,6 +74,16 @@ class ExecutionRecord(msgspec.Struct, frozen=True):
     def duration(self) -> float:
         return self.ended_at - self.started_at
 
+    @property
+    def run(self) -> str:
+        """The run it belongs to: what `meta` names, else the session."""
+        return str(self.meta.get("run", self.session_id))
+
+    def changed(self, path: str) -> bool:
+        """Whether it wrote or removed a path, or something below it; only the listed paths are known."""
+        top = path.rstrip("/") + "/"
+        return any(f"{one}/".startswith(top) for one in (*self.paths_written, *self.paths_removed))
+
     def as_dict(self) -> dict[str, Any]:
         plain: dict[str, Any] = {name: getattr(self, name) for name in _FIELDS}
         plain["stdout"], plain["stderr"] = decode(self.stdout), decode(self.stderr)
@@ -112,6 +122,44 @@ _FIELDS: Final[dict[str, Any]] = {
     "kind": str, "principal": str, "paths_written": list, "paths_removed": list, "paths_cut": int, "parent": int,
     "cpu": _NUMBER, "meta": dict,
 }  # fmt: skip
+
+
+class RecordFilter(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Which records to list: those that fit every field that is not None."""
+
+    session: str | None = None
+    agent: str | None = None
+    run: str | None = None
+    """What `execute(..., meta={"run": ...})` named, else the session."""
+    path: str | None = None
+    """Only records that wrote or removed this path, or something below it."""
+    text: str | None = None
+    """Only records whose command contains this text, in any case."""
+    failed: bool | None = None
+    """Whether the exit code is not 0."""
+    since: float | None = None
+    """Only records that began at or after this time, in seconds since the epoch."""
+    until: float | None = None
+    """Only records that began before this time."""
+
+    def fits(self, record: ExecutionRecord) -> bool:
+        return (
+            self.session in (None, record.session_id)
+            and self.agent in (None, record.agent_id)
+            and self.run in (None, record.run)
+            and self.failed in (None, record.exit_code != 0)
+            and (self.since is None or record.started_at >= self.since)
+            and (self.until is None or record.started_at < self.until)
+            and (self.text is None or self.text.casefold() in record.command.casefold())
+            and (self.path is None or record.changed(self.path))
+        )
+
+
+def merge_filters(where: RecordFilter | None, session: str | None) -> RecordFilter | None:
+    """Return the filter of a call that may also name a session."""
+    if session is None:
+        return where
+    return msgspec.structs.replace(where or RecordFilter(), session=session)
 
 
 class OperationRecord(NamedTuple):

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.merge import Side
     from ramet.store.verbs.revert import MergeResult
-    from ramet.workspace.history import ExecutionRecord
+    from ramet.workspace.history import ExecutionRecord, RecordFilter
     from ramet.workspace.stored.archive_import import ImportResult
     from ramet.workspace.stored.bisect import BisectResult
     from ramet.workspace.stored.costs import CostRow
@@ -274,13 +274,19 @@ class RemoteRef:
     # ------------------------------------------------------------------------------------ inspection
 
     def history(
-        self, revision: RevisionLike | None = None, *, session: str | None = None, last: int | None = None
+        self,
+        revision: RevisionLike | None = None,
+        *,
+        session: str | None = None,
+        last: int | None = None,
+        where: RecordFilter | None = None,
     ) -> list[ExecutionRecord]:
-        """List the commands that ran, newest last: of one session, the `last` ones, or all."""
-        from ramet.workspace.history import ExecutionRecord
+        """List the records, newest last: of one session, those that fit `where`, the `last` ones, or all."""
+        from ramet.workspace.history import ExecutionRecord, merge_filters
 
         asked = 100_000 if last is None else last
-        found = self._get("history", revision=self._spec(revision), session=session, last=asked)
+        fields = msgspec.to_builtins(merge_filters(where, session) or {})
+        found = self._get("history", revision=self._spec(revision), last=asked, **fields)
         if last is None and found["total"] > asked:
             raise RametError("limit_exceeded", f"cannot list all {found['total']} commands", "pass last=")
         return [as_kind(plain, ExecutionRecord) for plain in found["commands"]]

@@ -10,7 +10,7 @@ from ramet.apps.server.models import Answer, Body, Id, MountInfo, Path, Revision
 from ramet.apps.server.settings import Bounds
 from ramet.store.refs.retention import Retention
 from ramet.store.verbs.key_admin import RingReport
-from ramet.workspace.history import ExecutionRecord
+from ramet.workspace.history import ExecutionRecord, RecordFilter
 from ramet.workspace.stored.costs import CostRow
 from ramet.workspace.stored.git_push import Pushed
 from ramet.workspace.stored.saved_state import EndedJob
@@ -209,6 +209,25 @@ class HistoryQuery(Body):
     revision: Spec | None = None
     session: Id | None = None
     last: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    agent: Annotated[str, Meta(max_length=256)] | None = None
+    run: Annotated[str, Meta(max_length=256)] | None = None
+    """Only records whose `meta` names this run, or else of this session."""
+    path: Path | None = None
+    """Only records that wrote or removed this path, or something below it."""
+    text: Annotated[str, Meta(max_length=4096)] | None = None
+    """Only records whose command contains this text, in any case."""
+    failed: bool | None = None
+    """Whether the exit code is not 0."""
+    since: float | None = None
+    """Only records that began at or after this time, in seconds since the epoch."""
+    until: float | None = None
+    """Only records that began before this time."""
+
+    @property
+    def where(self) -> RecordFilter:
+        return RecordFilter(
+            self.session, self.agent, self.run, self.path, self.text, self.failed, self.since, self.until
+        )
 
 
 class CommandHistory(Answer):

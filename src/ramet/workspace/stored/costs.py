@@ -13,7 +13,7 @@ from ramet.workspace.history import ExecutionRecord
 GROUPS: Final[dict[str, Callable[[ExecutionRecord], str]]] = {
     "agent": lambda record: record.agent_id,
     "session": lambda record: record.session_id,
-    "run": lambda record: str(record.meta.get("run", record.session_id)),
+    "run": lambda record: record.run,
     "principal": lambda record: record.principal,
 }
 """What totals are grouped by. A run is what `execute(..., meta={"run": ...})` names, else the session."""

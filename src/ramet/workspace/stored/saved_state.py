@@ -9,7 +9,7 @@ from typing import Any
 from ramet.store.commit.kernel_state import kernel_of
 from ramet.store.model.revisions import Revision
 from ramet.store.repository import Repository
-from ramet.workspace.history import ExecutionRecord
+from ramet.workspace.history import ExecutionRecord, RecordFilter
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,14 @@ class EndedJob:
 
 
 def history_of(
-    repository: Repository, revision: Revision, session: str | None = None, last: int | None = None
+    repository: Repository, revision: Revision, where: RecordFilter | None = None, last: int | None = None
 ) -> list[ExecutionRecord]:
-    """List the commands up to a revision, newest last: of one session, the last ones, or all."""
+    """List the records up to a revision, newest last: those that fit, the last ones of them, or all."""
     found = kernel_of(repository.packs, revision).get("history", {}).get("records", [])
-    wanted = [plain for plain in found if session is None or plain.get("session_id") == session]
-    return [ExecutionRecord.from_dict(plain) for plain in (wanted[-last:] if last else wanted)]
+    if where is None:
+        return [ExecutionRecord.from_dict(plain) for plain in (found[-last:] if last else found)]
+    fitting = [record for plain in found if where.fits(record := ExecutionRecord.from_dict(plain))]
+    return fitting[-last:] if last else fitting
 
 
 def sessions_of(repository: Repository, revision: Revision) -> list[SavedSession]:

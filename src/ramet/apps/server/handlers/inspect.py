@@ -20,7 +20,7 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.store.refs.feed import Cursor, Event
 from ramet.store.verbs.git_export import GitExport, branch_name, fast_import
-from ramet.workspace.history import ExecutionRecord
+from ramet.workspace.history import ExecutionRecord, RecordFilter
 from ramet.workspace.mounts import parse_prefix
 from ramet.workspace.snapshot.state import finished_jobs
 from ramet.workspace.stored.bisect import BisectResult
@@ -76,24 +76,26 @@ async def umount(api: Api, call: Call) -> Reply:
 
 async def history(api: Api, call: Call) -> Reply:
     asked = call.query(care.HistoryQuery)
-    found = await _records(api, call, asked.revision, asked.session)
+    found = await _records(api, call, asked.revision, asked.where)
     return answer(care.CommandHistory(found[-asked.last :], len(found)))
 
 
 async def costs(api: Api, call: Call) -> Reply:
     asked = call.query(care.CostsQuery)
-    found = await _records(api, call, asked.revision, None)
+    found = await _records(api, call, asked.revision)
     return answer(care.CostTotals(total_costs(found, by=asked.by, since=asked.since, until=asked.until)))
 
 
-async def _records(api: Api, call: Call, revision: str | None, session: str | None) -> list[ExecutionRecord]:
-    """The records of a revision; without one, also those that are not committed yet."""
+async def _records(
+    api: Api, call: Call, revision: str | None, where: RecordFilter | None = None
+) -> list[ExecutionRecord]:
+    """The records of a revision that fit; without a revision, also those that are not committed yet."""
     hosted = api.workspaces.find(call.parts[0])
     if hosted is not None and revision is None:
         await hosted.ws.history.load_older()
-        return [one for one in hosted.ws.history if session in (None, one.session_id)]
+        return [one for one in hosted.ws.history if where is None or where.fits(one)]
     handle = api.handle(call)
-    return await api.workspaces.blocking(lambda: handle().history(revision, session=session))
+    return await api.workspaces.blocking(lambda: handle().history(revision, where=where))
 
 
 async def ended_jobs(api: Api, call: Call) -> Reply:
