@@ -26,15 +26,6 @@ from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
-
-def _library() -> Any:
-    try:
-        import yaml  # type: ignore[import-untyped]
-    except ImportError:
-        raise UsageError("reading YAML needs PyYAML, which is not installed", 1, hint=False) from None
-    return yaml
-
-
 _DEEP = "yaml: exceeded max depth"
 _FORMATS = {"j": "json", "y": "yaml", "yml": "yaml", "c": "csv", "t": "tsv", "p": "props", "a": "auto"}
 _READS = ("yaml", "json", "csv", "tsv", "props", "auto")
@@ -177,7 +168,8 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
 
 
 async def _yq(proc: Proc, words: list[str]) -> int:
-    library = _library()
+    import yaml as library  # type: ignore[import-untyped]
+
     asked = _arguments(words)
     o, read, in_place, null_input = asked.o, asked.read, asked.in_place, asked.o.null_input
     program = o.words.pop(0)

@@ -1,4 +1,4 @@
-"""Workspace configuration files: YAML (with the extra `yaml`), JSON or TOML.
+"""Workspace configuration files: YAML, JSON or TOML.
 
     config = load_config("ramet.yaml")      # raises ConfigError with all problems and their positions
     ws = config.workspace()                 # or Workspace.from_config("ramet.yaml")

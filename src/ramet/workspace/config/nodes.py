@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from ramet.core.errors import RametError, missing_extra
+from ramet.core.errors import RametError
 
 Scalar = str | int | float | bool | None
 LARGEST: Final = 100_000
@@ -69,10 +69,8 @@ def read_nodes(text: str, suffix: str) -> Node:
 
 
 def _yaml(text: str) -> Node:
-    try:
-        import yaml  # type: ignore[import-untyped]
-    except ModuleNotFoundError as error:
-        raise missing_extra("yaml", "reading a YAML file (JSON and TOML need nothing)") from error
+    import yaml  # type: ignore[import-untyped]
+
     try:
         top = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
