@@ -21,6 +21,7 @@ STATUS: Final = {
 
 REMEDIES: Final = {
     "unauthenticated": "set $RAMET_TOKEN to the token of the server: where it runs, STORE/server-token has it",
+    "workspace_busy": "Pass --wait SECONDS to exec, end that process, or read NAME@head.",
 }
 """Remediations for a command line, in place of a server's, which describe headers."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from dataclasses import replace
 from typing import Final
 
@@ -26,8 +27,36 @@ _ENDED: Final[set[str]] = set()
 
 
 def holder_name() -> str:
-    """Return the lease holder name of this process: host, pid, start time, a nonce."""
-    return f"{socket.gethostname()}/{os.getpid()}/{_start_time(os.getpid())}/{os.urandom(4).hex()}"
+    """Return a lease holder name for this process: host, pid, start time, and `SECONDS-NONCE` of this call."""
+    unique = f"{int(time.time())}-{os.urandom(4).hex()}"
+    return f"{socket.gethostname()}/{os.getpid()}/{_start_time(os.getpid())}/{unique}"
+
+
+def describe_holder(holder: str) -> str:
+    """Describe a holder to a person: `process 4711 (ramet shell) since 2026-01-31 12:00:00 UTC`."""
+    parts = holder.split("/")
+    if len(parts) != 4:
+        return holder
+    host, pid, _, unique = parts
+    local = host == socket.gethostname()
+    described = f"process {pid}" + (_program(pid) if local else f" on {host}")
+    seconds = unique.partition("-")[0] if "-" in unique else ""
+    if seconds.isdecimal():
+        described += time.strftime(" since %Y-%m-%d %H:%M:%S UTC", time.gmtime(int(seconds)))
+    return described
+
+
+def _program(pid: str) -> str:
+    """Return ` (ramet shell)`: the program of a process and its first word, never an option or its value."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            argv = file.read(4096).decode("utf-8", "replace").split("\0")
+    except OSError:
+        return ""
+    if os.path.basename(argv[0]).startswith("python") and len(argv) > 1:  # a script, or `python -m NAME`
+        argv = argv[2:] if argv[1] == "-m" else argv[1:]
+    words = [os.path.basename(argv[0]), *argv[1:2]]
+    return f" ({' '.join(word for word in words if word and not word.startswith('-'))})"
 
 
 def _start_time(pid: int) -> str:
@@ -66,8 +95,9 @@ class Leases(Refs):
             if now.holder and now.holder != holder and not self._is_dead(now):
                 left = now.expires - self._clock()
                 raise RametError(
-                    "workspace_busy", f"workspace {name!r} is held by {now.holder.split('/')[0]}",
-                    f"wait {max(left, 0):.0f} s, close the other writer, or open it read-only",
+                    "workspace_busy", f"workspace {name!r} is held by {describe_holder(now.holder)}",
+                    "Wait for it, end that process, or open the workspace read-only. "
+                    f"A process that died without a word holds it for {max(left, 0):.0f} s more.",
                     {"holder": now.holder, "expires": now.expires},
                 )  # fmt: skip
             entry = replace(
