@@ -28,16 +28,6 @@ from ramet.apps.server import models
 from ramet.workspace.loop_thread import LoopThread
 
 
-@pytest.fixture
-def ramet(tmp_path: Path):  # type: ignore[no-untyped-def]
-    def run(*words: str, status: int = 0, stdin: str | None = None) -> str:
-        result = invoke(list(words), stdin or "", {"RAMET_HOME": str(tmp_path / "home")})
-        assert result.exit_code == status, result.output
-        return result.output
-
-    return run
-
-
 def test_first_minute(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     assert ramet("create", "demo") == "demo\n"
     assert ramet("exec", "demo", "echo hello > /greeting; cat /greeting", stdin="") == "hello\n"

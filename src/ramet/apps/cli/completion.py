@@ -7,6 +7,7 @@ candidates in the shell's own format. If there are none, the shell completes fil
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Final
 
@@ -55,6 +56,7 @@ STARTUP: Final = {
 }
 """Startup file of each shell and the line it needs; fish finds its script by itself."""
 
+_PIECE: Final = re.compile(r"^.*[@:=]")
 Candidate = tuple[str, str]
 """A word and its description."""
 
@@ -112,7 +114,8 @@ def answer(shell: str, line: str) -> int:
         print(f"_arguments '*: :(({rows}))'" if found else "_files")
         return 0
     for word, text in found:
-        print(f"{word}\t{text}" if text and shell == "fish" else word)
+        # bash has split the line at these letters as well, and completes the last piece only
+        print(f"{word}\t{text}" if text and shell == "fish" else _PIECE.sub("", word) if shell == "bash" else word)
     return 0 if found else 1
 
 

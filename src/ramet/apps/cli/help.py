@@ -46,7 +46,7 @@ def help_text(bold: bool, width: int = 100) -> str:
     for family, verbs in VERBS.items():
         lines.append(_bold_text(family, bold))
         for verb in verbs:
-            first, *rest = textwrap.wrap(verb.summary, max(30, width - 16))
+            first, *rest = textwrap.wrap(verb.summary.rstrip("."), max(30, width - 16))
             lines += [f"  {verb.name:<12}{first}", *(" " * 14 + line for line in rest)]
         lines.append("")
     lines += textwrap.wrap(

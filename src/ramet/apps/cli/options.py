@@ -7,6 +7,7 @@ from typing import Annotated
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.stores import any_store
 from ramet.core.errors import RametError
+from ramet.core.stat import Kind
 
 Where = Annotated[
     str,
@@ -14,16 +15,46 @@ Where = Annotated[
 ]
 AsJson = Annotated[bool, Option("--json", envvar="RAMET_OUTPUT=json", help="Print JSON.")]
 Message = Annotated[str, Option("--message", "-m", help="Message of the revision.")]
+Since = Annotated[
+    str | None, Option(help="Only from this time on: 2026-01-31, 2026-01-31T12:00, or 3d for the last three days.")
+]
+Agent = Annotated[
+    str | None,
+    Option(envvar="RAMET_AGENT", help="Agent that the history names as the author. Default: your user name."),
+]
+Wait = Annotated[float, Option(help="Seconds to wait while another process holds the workspace.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 
 
-def known_names(prefix: str, store: str) -> list[str]:
-    """List the workspaces whose names start with `prefix`, for completion."""
+def user_name() -> str:
+    """Return the agent that the history names for commands typed here: `RAMET_AGENT`, else the user."""
+    import getpass
+    import os
+
     try:
-        names = any_store(store).ls()
+        return os.environ.get("RAMET_AGENT") or getpass.getuser()
+    except (KeyError, OSError):  # an unnamed user id, as in many containers
+        return f"uid {os.getuid()}"
+
+
+def known_names(prefix: str, store: str) -> list[str]:
+    """List what an address can be completed to: workspaces, `NAME@REVISION`, or `NAME[@REVISION]:/path`."""
+    try:
+        found = any_store(store)
+        place, colon, path = prefix.partition(":")
+        name, at, revision = place.partition("@")
+        if colon:
+            top = path.rpartition("/")[0]
+            listed = found[name].ls(top or "/", revision or None)
+            words = [f"{place}:{top}/{one}{'/' * (stat.kind is Kind.DIR)}" for one, stat in listed]
+        elif at:
+            tags = [tag.name for tag in found[name].tags()]
+            words = [f"{name}@{one}" for one in ("head", *tags, *(str(r.seq) for r in found[name].log()))]
+        else:
+            words = found.ls()
     except (OSError, RametError):
         return []
-    return [name for name in names if name.startswith(prefix)]
+    return [word for word in words if word.startswith(prefix)]
 
 
 Name = Annotated[str, Argument(help="Workspace: NAME, or NAME@REVISION for verbs that read.", complete=known_names)]

@@ -37,10 +37,16 @@ def show(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*(column.replace("_", " ") for column in columns), box=None, header_style="bold")
+    console, table = Console(), Table(box=None, header_style="bold")
+    others = [at for at, column in enumerate(columns) if column not in ONE_LINE]
+    taken = sum(max(len(columns[at]), *(len(row[at]) for row in cells)) for at in others)
+    left = max(20, (console.width - taken - 2 * len(columns)) // max(1, len(columns) - len(others)))
+    for column in columns:
+        bound: dict[str, Any] = {"no_wrap": True, "max_width": left} if column in ONE_LINE else {"overflow": "fold"}
+        table.add_column(column.replace("_", " "), **bound)
     for row in cells:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    console.print(table)
 
 
 def _print_aligned(rows: list[list[str]]) -> None:
@@ -79,18 +85,24 @@ def iso_time(seconds: float) -> str:
 
 
 def parse_time(text: str | None) -> float | None:
-    """Seconds since the epoch of a date or time as users write it, in the local zone unless it names one."""
+    """Seconds since the epoch of a time as users write it: `2h` ago, or a date, local unless it names a zone."""
     import datetime
+    import time
 
     from ramet.core.errors import RametError
+    from ramet.store.refs.retention import parse_duration
 
     if text is None:
         return None
     try:
         return datetime.datetime.fromisoformat(text).astimezone().timestamp()
     except ValueError:
+        pass
+    try:
+        return time.time() - parse_duration(text)
+    except RametError:
         raise RametError(
-            "invalid_argument", f"cannot read {text!r} as a time", "Write 2026-01-31 or 2026-01-31T12:00."
+            "invalid_argument", f"cannot read {text!r} as a time", "Write 2026-01-31, 2026-01-31T12:00, 2h or 3d."
         ) from None
 
 
@@ -101,9 +113,24 @@ def local_time(text: str) -> str:
     return datetime.datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def ago(text: str) -> str:
+    """Format an ISO 8601 time for a terminal: `5 minutes ago`, or after a week the date."""
+    import datetime
+
+    then = datetime.datetime.fromisoformat(text)
+    seconds = (datetime.datetime.now(datetime.UTC) - then).total_seconds()
+    for unit, length, most in (("second", 1, 60), ("minute", 60, 60), ("hour", 3600, 24), ("day", 86400, 7)):
+        if seconds < length * most:
+            return f"{plural(max(0, int(seconds // length)), unit)} ago"
+    return local_time(text)
+
+
+ONE_LINE: Final = ("message", "command")
+"""Columns that a terminal shows on one line each, with an ellipsis where they are too long."""
 FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "time": local_time,
     "until": local_time,
+    "removed": local_time,
     "id": lambda text: text[:12],
 }
 """Formats of columns on a terminal, by name."""

@@ -12,13 +12,14 @@ import importlib.util
 import os
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from ramet.apps.cli.options import AsJson, ConfigFile, Where
-from ramet.apps.cli.output import show
+from ramet.apps.cli.output import plural, show
 from ramet.apps.cli.parameters import Option
 from ramet.apps.cli.stores import HOME, any_store, config_of, store_for
 from ramet.apps.cli.verbs.config import check_mounts
@@ -48,13 +49,12 @@ class Extra(NamedTuple):
 
 
 PACKAGES: Final = (
-    "google-re2", "regex", "rich", "msgspec", "obstore", "blake3", "pyfastcdc", "cryptography",
+    "google-re2", "regex", "rich", "msgspec", "obstore", "blake3", "pyfastcdc", "cryptography", "pyyaml",
 )  # fmt: skip
 EXTRAS: Final = {
     "server": Extra(("starlette", "uvicorn"), "no `ramet serve`, no `ramet ui`"),
     "client": Extra(("httpx2",), "no `ramet.connect`, no `--store http://...`"),
     "mcp": Extra(("mcp", "starlette", "uvicorn"), "no `ramet mcp`"),
-    "yaml": Extra(("yaml",), "configuration files in JSON and TOML only, no `yq`"),
     "watch": Extra(("watchfiles",), "a commit of a mounted directory scans all of it"),
     "fsspec": Extra(("fsspec",), "no fsspec mounts, no ramet:// for pandas and others"),
     "http": Extra(("httpx2",), "no mounts of web servers"),
@@ -88,6 +88,8 @@ NATIVE: Final = {
 HEADS: Final = 1000
 """Number of workspaces whose heads are read without `--full`."""
 SHOWN: Final = 5
+COLOURS: Final[dict[State, int]] = {"ok": 32, "absent": 33, "skipped": 2, "bad": 31}
+"""Terminal colours of the states."""
 
 
 def doctor(
@@ -99,9 +101,36 @@ def doctor(
     """Check that everything Ramet needs is installed and works. Status 1 if something is broken."""
     described = config_of(config)
     place = store if described is None else store_for(store, described)
-    rows = [*_parts(), *_store(place, full, described), *_mounts(described), *_optional()]
-    show([row._asdict() for row in rows], ("check", "state", "detail"), as_json)
-    return int(any(row.state == "bad" for row in rows))
+    groups = {
+        "Ramet": [*_parts()], "Store": [*_store(place, full, described)], "Mounts": [*_mounts(described)],
+        "Extras": [*_extras()], "Programs": [*_programs()],
+    }  # fmt: skip
+    rows = [row for group in groups.values() for row in group]
+    broken = [row for row in rows if row.state == "bad"]
+    if as_json:
+        show([row._asdict() for row in rows], (), True)
+    else:
+        _print_groups(groups)
+        absent = plural(sum(row.state == "absent" for row in rows), "optional part")
+        problems = f"{plural(len(broken), 'problem')}: {', '.join(row.check for row in broken)}"
+        print("\n" + (problems if broken else f"everything works; {absent} not installed"))
+    return int(bool(broken))
+
+
+def _print_groups(groups: dict[str, list[Finding]]) -> None:
+    """Print a heading per group, and a line per finding; findings without details share a line."""
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    marks = {state: f"\033[{code}m{state:<7}\033[0m" if colour else f"{state:<7}" for state, code in COLOURS.items()}
+    for heading, rows in groups.items():
+        if not rows:
+            continue
+        print(f"{heading}")
+        width = max(len(row.check) for row in rows)
+        for row in rows:
+            if row.detail:
+                print(f"  {marks[row.state]}  {row.check:<{width}}  {row.detail}")
+        if plain := ", ".join(row.check for row in rows if not row.detail):
+            print(textwrap.fill(plain, 110, initial_indent=f"  {marks['ok']}  ", subsequent_indent=" " * 11))
 
 
 def _check(name: str, act: Callable[[], str]) -> Finding:
@@ -258,7 +287,7 @@ def _native() -> Iterator[Finding]:
         yield Finding(f"native {one.name}", "ok" if one.ok else "absent", detail)
 
 
-def _optional() -> Iterator[Finding]:
+def _extras() -> Iterator[Finding]:
     for name, (modules, cost) in EXTRAS.items():
         there = all(importlib.util.find_spec(module) is not None for module in modules)
         yield (
@@ -266,6 +295,9 @@ def _optional() -> Iterator[Finding]:
             if there
             else Finding(f"extra {name}", "absent", f"{cost}; pip install 'ramet[{name}]'")
         )
+
+
+def _programs() -> Iterator[Finding]:
     for name, cost in PROGRAMS.items():
         found = shutil.which(name)
         yield Finding(name, "ok", found) if found else Finding(name, "absent", cost)

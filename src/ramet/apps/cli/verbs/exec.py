@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from ramet.apps.cli.entry import resume_gc
-from ramet.apps.cli.options import ConfigFile, Message, Quiet, Where, known_names
+from ramet.apps.cli.options import Agent, ConfigFile, Message, Quiet, Wait, Where, known_names, user_name
 from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
@@ -29,14 +29,15 @@ class ExecRequest(NamedTuple):
     name: str
     command: str | None
     store: str
-    timeout: float | None
-    cwd: str | None
+    options: dict[str, Any]
+    """The keywords of `Workspace.execute`."""
     message: str
     author: str
     config: str | None
     quiet: bool
     as_json: bool
     native: bool = False
+    wait: float = 0.0
     from_stdin: bool = False
     """Whether the command was read from stdin."""
 
@@ -53,6 +54,14 @@ def execute(
     store: Where = HOME,
     timeout: Annotated[float | None, Option(help="Seconds until the command is ended with status 124.")] = None,
     cwd: Annotated[str | None, Option(help="Working directory for this command only.")] = None,
+    env: Annotated[list[str] | None, Option(help="NAME=VALUE for this command only; repeatable.")] = None,
+    session: Annotated[str, Option(help="Session whose directory and variables it uses; made if new.")] = "default",
+    agent: Agent = None,
+    run: Annotated[
+        str | None, Option(envvar="RAMET_RUN", help="Run it belongs to, for `undo --run` and `agents --by run`.")
+    ] = None,
+    meta: Annotated[list[str] | None, Option(help="KEY=VALUE to record, such as tokens=812; repeatable.")] = None,
+    wait: Wait = 0.0,
     message: Message = "",
     author: Annotated[str, Option(help="Author of the revision.")] = "",
     config: ConfigFile = None,
@@ -77,8 +86,31 @@ def execute(
         text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
         if not text.strip():
             raise RametError("invalid_argument", "missing argument COMMAND", "write ramet exec NAME 'COMMAND'")
-    request = ExecRequest(name, text, store, timeout, cwd, message, author, config, quiet, as_json, native, from_stdin)
+    options = {
+        "timeout": timeout, "cwd": cwd, "env": dict(_pairs("--env", env)) or None, "session_id": session,
+        "agent_id": agent or user_name(),
+        "meta": {key: _number(value) for key, value in _pairs("--meta", meta)} | ({"run": run} if run else {}),
+    }  # fmt: skip
+    request = ExecRequest(name, text, store, options, message, author, config, quiet, as_json, native, wait, from_stdin)
     return asyncio.run(_run(request))
+
+
+def _pairs(flag: str, words: list[str] | None) -> Iterator[tuple[str, str]]:
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        if not (name and equals):
+            raise RametError("invalid_argument", f"{flag} {word!r} has no value", f"write {flag} NAME=VALUE")
+        yield name, value
+
+
+def _number(text: str) -> float | int | str:
+    """A value of `--meta`: a number where it is one, so that totals can add it up."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 async def _run(line: ExecRequest) -> int:
@@ -86,8 +118,9 @@ async def _run(line: ExecRequest) -> int:
     resume_gc()
     async with opening as ws:
         stdin = None if sys.stdin.isatty() or line.from_stdin else _stdin()
+        await _make_session(ws, line.options["session_id"])
         told = {"message": line.message, "author": line.author} if line.store.startswith(SERVERS) else {}
-        execution = ws.execute(text, stdin=stdin, timeout=line.timeout, cwd=line.cwd, **told)
+        execution = ws.execute(text, stdin=stdin, **line.options, **told)
         try:
             result = await execution if line.as_json else await _stream_output(execution)
         finally:  # also after an interrupt or a closed pipe: changes made so far are committed
@@ -115,6 +148,18 @@ async def _run(line: ExecRequest) -> int:
         return int(result.exit_code)
 
 
+async def _make_session(ws: Any, session: str) -> None:
+    """Make a session that does not exist yet; a past revision has only those that it was saved with."""
+    from inspect import isawaitable
+
+    listed = ws.list_sessions()
+    known = await listed if isawaitable(listed) else listed
+    if session not in (one.session_id for one in known) and getattr(ws, "revision", None) is None:
+        made = ws.create_session(session)
+        if isawaitable(made):
+            await made
+
+
 async def _stream_output(execution: Execution) -> IOResult:
     """Copy a command's output as it arrives; a failed write ends the command."""
     async with aclosing(aiter(execution)) as pieces:  # type: ignore[type-var]
@@ -140,7 +185,7 @@ def _open(line: ExecRequest) -> tuple[Any, str]:
     from ramet.store.model.address import parse_address
 
     config = config_of(line.config)
-    more: dict[str, Any] = {"native": True} if line.native else {}
+    more: dict[str, Any] = {**({"native": True} if line.native else {}), **({"wait": line.wait} if line.wait else {})}
     if line.native and line.store.startswith(SERVERS):
         raise RametError(
             "unsupported", "cannot turn on native programs of a server's workspace",

@@ -6,19 +6,25 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ramet.apps.cli.addresses import file_of, split_name
-from ramet.apps.cli.options import AsJson, Name, Where
-from ramet.apps.cli.output import parse_time, revision_row, show
+from ramet.apps.cli.options import AsJson, Name, Since, Where, known_names
+from ramet.apps.cli.output import ago, parse_time, plural, revision_row, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.patches import show_patches, show_stat
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, any_store
+from ramet.core.errors import RametError
 
 NEWLINE = "\n"
+NEWEST = 50
+"""Revisions that `log` shows where `-n` does not say how many."""
+WORDS = 40
+"""Characters of a command that `blame` shows; `--json` has all of it."""
 
 if TYPE_CHECKING:
     from ramet.apps.client.reference import RemoteRef
     from ramet.store.model.ids import RevisionId
     from ramet.store.model.revisions import Revision
+    from ramet.store.verbs.diff import Difference
     from ramet.workspace.stored.reference import StoredWorkspaceRef
 
 
@@ -27,8 +33,11 @@ def log(
     paths: Annotated[list[str] | None, Argument(help="Only revisions that changed these, behind `--`.")] = None,
     store: Where = HOME,
     graph: Annotated[bool, Option("--graph", "-g", help="Draw branches and merges.")] = False,
-    last: Annotated[int, Option("--last", "-n", minimum=0, help="Only so many, the newest ones; 0 is all.")] = 0,
-    since: Annotated[str | None, Option(help="Only from this time on, as 2026-01-31 or 2026-01-31T12:00.")] = None,
+    last: Annotated[
+        int | None,
+        Option("--last", "-n", minimum=0, help="Only so many, the newest; 0 is all. Default: 50, with --json all."),
+    ] = None,
+    since: Since = None,
     agent: Annotated[str | None, Option(help="Only revisions with a record of this agent, or by this author.")] = None,
     oneline: Annotated[bool, Option("--oneline", help="One line each: name, agent and message.")] = False,
     as_json: AsJson = False,
@@ -36,30 +45,24 @@ def log(
     """Show the revisions of a workspace, newest first; with paths, those that changed them."""
     where, revision = split_name(name)
     handle = any_store(store)[where]
-    if paths or last or since or agent or oneline:
-        picked = _select(handle, revision, paths or [], since, agent)
-        rows = [revision_row(one) for one in (picked[:last] if last else picked)]
-        if oneline and not as_json:
-            for row in rows:
-                who = row.get("agent") or row.get("author") or "-"
-                print(f"{row['revision']} {who} {row['message'].partition(NEWLINE)[0]}".rstrip())
-                for note in row.get("notes", ()):
-                    print(f"  note: {note.partition(NEWLINE)[0]}")
-            return
-        show(rows, ("revision", "id", "time", "agent", "message", "lineage"), as_json, empty="no revision fits")
-        return
     names: dict[bytes, list[str]] = {}
     for found in handle.tags():
         names.setdefault(found.target, []).append(found.name)
     if not graph:
-        log = handle.log(revision)
+        log = _select(handle, revision, paths or [], since, agent)
+        most = last if last is not None else 0 if as_json else NEWEST
+        shown = log[:most] if most else log
         known = {one.id for one in log}
-        rows = [{**revision_row(r), "tags": names.get(r.id, []), **_expired_parents(handle, r, known)} for r in log]
+        rows = [{**revision_row(r), "tags": names.get(r.id, []), **_expired_parents(handle, r, known)} for r in shown]
+        if oneline and not as_json:
+            _print_oneline(rows)
+        else:
+            empty = "no revision fits" if paths or since or agent else f"{where} has no revision yet"
+            _show_log(handle, shown, rows, as_json, empty)
+        if len(shown) < len(log) and last is None:
+            print(f"{plural(len(log) - len(shown), 'older revision')}: pass -n 0 to see all", file=sys.stderr)
         if any("expired" in row for row in rows) and not as_json:
             print("older revisions have expired", file=sys.stderr)
-        columns = ["revision", "id", "time", "message", "lineage", "tags"]
-        columns += [name for name in ("resumable", "notes") if any(row.get(name) for row in rows)]
-        show(rows, tuple(columns), as_json, empty=f"{where} has no revision yet")
         return
     for drawn in handle.graph(revision):
         if drawn.revision is None:
@@ -70,6 +73,38 @@ def log(
         print(f"{drawn.lines} {drawn.revision.id.hex()[:12]} {drawn.revision.name}{tags} {subject}".rstrip())
 
 
+def _print_oneline(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        who = row.get("agent") or row.get("author") or "-"
+        print(f"{row['revision']} {who} {row['message'].partition(NEWLINE)[0]}".rstrip())
+        for note in row.get("notes", ()):
+            print(f"  note: {note.partition(NEWLINE)[0]}")
+
+
+def _show_log(
+    handle: StoredWorkspaceRef | RemoteRef,
+    log: list[Revision],
+    rows: list[dict[str, Any]],
+    as_json: bool,
+    empty: str,
+) -> None:
+    """Print revisions as a table: who made each, and how many files it changed."""
+    from ramet.workspace.stored.reference import StoredWorkspaceRef
+
+    columns = ["revision", "id", "time", "by", "message", "tags"]
+    if not as_json:
+        local = isinstance(handle, StoredWorkspaceRef)  # over HTTP a diff is a request for each row
+        for revision, row in zip(log, rows, strict=True):
+            row["by"] = revision.agent or revision.author
+            if local:
+                changes = _changes(handle, revision)
+                row["files"] = "" if changes is None else str(len(changes))
+        if local:
+            columns.insert(4, "files")
+    columns += [name for name in ("resumable", "notes") if any(row.get(name) for row in rows)]
+    show(rows, tuple(columns), as_json, empty=empty, forms={"time": ago} if sys.stdout.isatty() else {})
+
+
 def _select(
     handle: StoredWorkspaceRef | RemoteRef, revision: str | None, paths: list[str], since: str | None, agent: str | None
 ) -> list[Revision]:
@@ -78,7 +113,17 @@ def _select(
     log = handle.log(revision)
     found = [r for r in (log if agent is None else _by_agent(handle, log, agent)) if r.time >= begin]
     tops = tuple(f"{path.rstrip('/')}/" for path in paths)
-    return [r for r in found if not tops or any(f"{d.path}/".startswith(tops) for d in handle.diff(newer=r))]
+    return [r for r in found if not tops or any(f"{d.path}/".startswith(tops) for d in _changes(handle, r) or ())]
+
+
+def _changes(handle: StoredWorkspaceRef | RemoteRef, revision: Revision) -> list[Difference] | None:
+    """Return what a revision changed; None when its parent has expired."""
+    try:
+        return handle.diff(newer=revision)
+    except RametError as error:
+        if error.code != "revision_expired":
+            raise
+        return None
 
 
 def _by_agent(handle: StoredWorkspaceRef | RemoteRef, log: list[Revision], agent: str) -> list[Revision]:
@@ -145,7 +190,9 @@ def diff(
     show([{"change": d.what, "path": d.path, **({"from": d.old} if d.old else {})} for d in chosen], (), True)
 
 
-def show_file(place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file.")], store: Where = HOME) -> None:
+def show_file(
+    place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file.", complete=known_names)], store: Where = HOME
+) -> None:
     """Print a file of a revision."""
     name, revision, path = file_of(place)
     for block in any_store(store)[name].show(path, revision):
@@ -153,11 +200,11 @@ def show_file(place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a fi
 
 
 def blame(
-    place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file.")],
+    place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file.", complete=known_names)],
     store: Where = HOME,
     as_json: AsJson = False,
 ) -> None:
-    """Show for each line of a file the revision, session and command that wrote it."""
+    """Show for each line of a file the revision, agent and command that wrote it."""
     name, revision, path = file_of(place)
     rows: list[dict[str, Any]] = []
     for line in any_store(store)[name].blame(path, revision):
@@ -167,9 +214,15 @@ def blame(
             "record": writer.number if writer else 0, "kind": writer.kind if writer else "",
             "session": writer.session_id if writer else "", "agent": writer.agent_id if writer else "",
             "principal": writer.principal if writer else "", "command": writer.command if writer else "",
+            "by": (writer.agent_id if writer else "") or line.author or "unknown",
             "text": line.text.decode("utf-8", "replace").rstrip("\n"),
         })  # fmt: skip
-    show(rows, ("line", "revision", "author", "session", "text"), as_json)
+    show(rows, ("line", "revision", "by", "command", "text"), as_json, forms={"command": _first_words})
+
+
+def _first_words(command: str) -> str:
+    subject = command.partition("\n")[0]
+    return subject if len(subject) <= WORDS else subject[: WORDS - 1] + "…"
 
 
 def bisect(

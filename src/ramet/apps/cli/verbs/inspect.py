@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from ramet.apps.cli.addresses import split_name
-from ramet.apps.cli.options import AsJson, Name, Where
+from ramet.apps.cli.options import AsJson, Name, Since, Where
 from ramet.apps.cli.output import iso_time, parse_time, show
 from ramet.apps.cli.parameters import Option
 from ramet.apps.cli.stores import HOME, any_store
@@ -14,12 +14,21 @@ from ramet.apps.cli.stores import HOME, any_store
 def history(
     name: Name,
     store: Where = HOME,
-    session: Annotated[str | None, Option(help="Only commands of this session.")] = None,
-    last: Annotated[int, Option("--last", "-n", minimum=0, help="Show the last N commands; 0 shows all.")] = 50,
+    session: Annotated[str | None, Option(help="Only what this session did.")] = None,
+    agent: Annotated[str | None, Option(help="Only what this agent did.")] = None,
+    run: Annotated[str | None, Option(help="Only what this run did.")] = None,
+    path: Annotated[str | None, Option(help="Only what changed this path, or something below it.")] = None,
+    failed: Annotated[bool, Option("--failed", help="Only what ended with another status than 0.")] = False,
+    text: Annotated[str | None, Option("--grep", help="Only commands that contain this text, in any case.")] = None,
+    since: Since = None,
+    last: Annotated[int, Option("--last", "-n", minimum=0, help="Show the last N records; 0 shows all.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Show the commands and other changes of a workspace, the newest last."""
+    from ramet.workspace.history import RecordFilter
+
     where, revision = split_name(name)
+    wanted = RecordFilter(session, agent, run, path, text, failed or None, parse_time(since))
     rows = [
         {
             "number": record.number, "time": iso_time(record.started_at), "kind": record.kind,
@@ -30,17 +39,17 @@ def history(
             "paths_removed": list(record.paths_removed), "paths_cut": record.paths_cut, "parent": record.parent,
             "meta": record.meta,
         }
-        for record in any_store(store)[where].history(revision, session=session, last=last or None)
+        for record in any_store(store)[where].history(revision, last=last or None, where=wanted)
     ]  # fmt: skip
     columns = ("number", "time", "kind", "session", "agent", "status", "seconds", "command")
-    show(rows, columns, as_json, empty="no command has run in it")
+    show(rows, columns, as_json, empty="no record fits" if wanted != RecordFilter() else "nothing has run in it")
 
 
 def agents(
     name: Name,
     store: Where = HOME,
     by: Annotated[str, Option(help="agent, session, run or principal.")] = "agent",
-    since: Annotated[str | None, Option(help="Only from this time on, as 2026-01-31 or 2026-01-31T12:00.")] = None,
+    since: Since = None,
     until: Annotated[str | None, Option(help="Only before this time.")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import stat
 import sys
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import file_of, name_only, split_name
-from ramet.apps.cli.options import AsJson, Message, Name, Where
-from ramet.apps.cli.output import iso_time, revision_row, say, show
+from ramet.apps.cli.options import AsJson, ConfigFile, Message, Name, Where, known_names
+from ramet.apps.cli.output import iso_time, report_note, revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.stores import HOME, any_store
+from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
 from ramet.core.errors import RametError
 from ramet.core.stat import Kind, Stat, default_mode
+
+if TYPE_CHECKING:
+    from ramet.store.model.revisions import Revision
 
 KEYS: Final = ("revision", "id", "time", "message", "phase", "lineage", "resumable", "content", "parents")
 """Fields of a workspace's head; empty if it has no revision yet."""
@@ -32,7 +35,9 @@ def create(
 
 
 def list_workspaces(
-    place: Annotated[str | None, Argument(help="NAME[@REVISION]:/path of a directory to list.")] = None,
+    place: Annotated[
+        str | None, Argument(help="NAME[@REVISION]:/path of a directory to list.", complete=known_names)
+    ] = None,
     store: Where = HOME,
     trash: Annotated[bool, Option("--trash", help="List removed workspaces that can be restored.")] = False,
     as_json: AsJson = False,
@@ -153,6 +158,37 @@ def merge(
     else:
         show_conflicts(handle, other, result)
     return 4
+
+
+def commit(
+    name: Name,
+    store: Where = HOME,
+    message: Message = "",
+    author: Annotated[str, Option(help="Author of the revision.")] = "",
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a revision of what changed outside: of mounted directories, or on a server of what is not committed yet.
+    Without changes, the message becomes a note on the newest revision.
+    """
+    import asyncio
+
+    async def act() -> Revision:
+        opening: Any
+        described = config_of(config)
+        if described is not None:
+            opening = described.open(local_store(store_for(store, described)), name_only(name), commit="never")
+        elif store.startswith(SERVERS):
+            opening = any_store(store).open(name_only(name))
+        else:
+            opening = local_store(store).open(name_only(name), commit="never")
+        async with opening as ws:
+            made: Revision = await ws.commit(message, author=author)
+            return made
+
+    made = asyncio.run(act())
+    report_note(made, message)
+    say(revision_row(made), made.name, as_json)
 
 
 def undo(

@@ -1,0 +1,120 @@
+"""Who did what, on the command line: `exec --agent`, `history`, `log`, `blame`, `commit`, a held workspace."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.apps.cli.conftest import Ramet
+from tests.apps.cli.runner import invoke
+
+from ramet import Store
+
+
+@pytest.fixture
+def filled(ramet: Ramet) -> Ramet:
+    ramet("create", "w")
+    ramet("exec", "w", "--agent", "ann", "--run", "r1", "--meta", "tokens=812", "--meta", "model=m", "echo 1 > /a")
+    ramet("exec", "w", "cat /none; echo 2 > /b", RAMET_AGENT="bob", RAMET_RUN="r2")
+    ramet("exec", "w", "cd /tmp; exit 3", "--session", "other", status=3)
+    return ramet
+
+
+def numbers(text: str) -> list[int]:
+    return [row["number"] for row in json.loads(text)]
+
+
+def test_commands_have_an_author(filled: Ramet) -> None:
+    rows = json.loads(filled("history", "w", "--json"))
+    assert [row["agent"] for row in rows] == ["ann", "bob", getpass.getuser()]
+    assert rows[0]["meta"] == {"tokens": 812, "model": "m", "run": "r1"}
+    assert json.loads(filled("agents", "w", "--json"))[0]["meta"] == {"tokens": 812}
+    assert json.loads(filled("agents", "w", "--by", "run", "--json"))[1]["run"] == "r1"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("--agent", "ann"), [1]),
+        (("--run", "r2"), [2]),
+        (("--session", "other"), [3]),
+        (("--failed",), [3]),
+        (("--grep", "ECHO"), [1, 2]),
+        (("--path", "/b"), [2]),
+        (("--path", "/"), [1, 2]),
+        (("--path", "/bb"), []),
+        (("--since", "1h", "--agent", "bob"), [2]),
+        (("--since", "2999-01-01"), []),
+        (("--grep", "echo", "-n", "1"), [2]),
+    ],
+)
+def test_history_finds(filled: Ramet, words: tuple[str, ...], found: list[int]) -> None:
+    assert numbers(filled("history", "w", "--json", *words)) == found
+
+
+def test_log_and_blame_name_the_author_and_the_command(filled: Ramet) -> None:
+    header, newest, oldest = filled("log", "w").splitlines()
+    assert header.split() == ["revision", "id", "time", "by", "files", "message", "tags"]
+    assert "bob" in newest and "ann" in oldest
+    assert filled("blame", "w:/a").splitlines()[1].split() == ["1", "w-1", "ann", "echo", "1", ">", "/a", "1"]
+
+
+def test_a_long_log_says_what_it_leaves_out(ramet: Ramet, tmp_path: Path) -> None:
+    import asyncio
+
+    async def fill() -> None:
+        store = Store(str(tmp_path / "home"))
+        store.create("w")
+        async with store.open("w", commit="command") as ws:
+            for number in range(52):
+                await ws.execute(f"echo {number} > /n")
+
+    asyncio.run(fill())
+    assert "2 older revisions: pass -n 0 to see all" in ramet("log", "w")
+    assert len(json.loads(ramet("log", "w", "--json"))) == 52
+    assert len(ramet("log", "w", "-n", "0").splitlines()) == 53
+
+
+def test_commit_without_changes_is_a_note(filled: Ramet) -> None:
+    assert filled("commit", "w", "-m", "before lunch").splitlines()[-1] == "w-2"
+    assert "note: before lunch" in filled("log", "w", "--oneline", "-n", "1")
+
+
+def test_commit_takes_what_changed_in_a_directory(ramet: Ramet, tmp_path: Path) -> None:
+    (tmp_path / "dir").mkdir()
+    config = tmp_path / "ramet.json"
+    mount = {"resource": "disk", "config": {"root": str(tmp_path / "dir")}}
+    config.write_text(json.dumps({"mounts": {"/data": mount}}))
+    ramet("create", "w")
+    (tmp_path / "dir" / "f").write_text("from outside\n")
+    assert ramet("commit", "w", "--config", str(config), "-m", "by hand") == "w-1\n"
+    assert ramet("show", "w:/data/f") == "from outside\n"
+
+
+def test_a_held_workspace_names_its_holder(ramet: Ramet, tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "home"))
+    store.create("w")
+    with store.repository.writing("w"):
+        told = ramet("exec", "w", "true", status=4)
+        assert f"held by process {os.getpid()} (" in told and " since 20" in told and "--wait SECONDS" in told
+    ramet("exec", "w", "--wait", "5", "true")
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("ramet show w@", ["w@head", "w@good", "w@2", "w@1"]),
+        ("ramet show w:/a", ["w:/a"]),
+        ("ramet ls w@1:/ho", ["w@1:/home/"]),
+        ("ramet blame nosuch:/", []),
+    ],
+)
+def test_addresses_are_completed(filled: Ramet, line: str, found: list[str], tmp_path: Path) -> None:
+    filled("tag", "w@1", "good")
+    env = {"_RAMET_COMPLETE": "fish", "_RAMET_LINE": line, "RAMET_HOME": str(tmp_path / "home")}
+    assert invoke([], env=env).stdout.split() == found
+    rest = [word.rpartition("@")[2].rpartition(":")[2] for word in found]
+    assert invoke([], env={**env, "_RAMET_COMPLETE": "bash"}).stdout.split() == rest, "bash completes the last piece"
