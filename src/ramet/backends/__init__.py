@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ramet.backends.remote.mail import MailResource as MailResource
     from ramet.backends.remote.ssh import SSHConfig as SSHConfig
     from ramet.backends.remote.ssh import SSHResource as SSHResource
+    from ramet.backends.services.discord import DiscordConfig as DiscordConfig
+    from ramet.backends.services.discord import DiscordResource as DiscordResource
     from ramet.backends.services.github.ci import GitHubCIConfig as GitHubCIConfig
     from ramet.backends.services.github.ci import GitHubCIResource as GitHubCIResource
     from ramet.backends.services.github.repository import GitHubConfig as GitHubConfig
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 _PLACES = {
     "AzureConfig": "ramet.backends.objects.azure",
     "AzureResource": "ramet.backends.objects.azure",
+    "DiscordConfig": "ramet.backends.services.discord",
+    "DiscordResource": "ramet.backends.services.discord",
     "DiskResource": "ramet.backends.local.disk",
     "FsspecResource": "ramet.backends.remote.fsspec",
     "GCSConfig": "ramet.backends.objects.gcs",
@@ -84,6 +88,8 @@ _PLACES = {
 __all__ = [
     "AzureConfig",
     "AzureResource",
+    "DiscordConfig",
+    "DiscordResource",
     "DiskResource",
     "FsspecResource",
     "GCSConfig",

@@ -1,4 +1,4 @@
-"""`ChatDays`: the messages of one channel by day, in a temporary file.
+"""`ChatDays`: the messages of one channel by day, in a temporary file. `Chats`: those of all channels, as items.
 
 Rules that this file keeps:
 - Days are days of UTC. All days are one paged history; one day alone is a history of that day.
@@ -9,16 +9,23 @@ Rules that this file keeps:
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import re
 import tempfile
 import time
 from array import array
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import IO, Any, Final
 
+from ramet.backends.services.nodes import Item, Place
 from ramet.concurrency.loop_local import LoopLocal
+from ramet.core.errors import fail
+from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
 
 TODAY_TTL: Final = 10.0
@@ -29,8 +36,13 @@ GROUP: Final = 256
 WASTE: Final = 64 << 20
 """Bytes of messages that were asked for again, after which the file is begun anew."""
 
-History = Callable[[float, float], AsyncIterator[dict[str, Any]]]
-"""The messages in [oldest, latest), newest first; each has its time in `ts`."""
+MOST_CHANNELS: Final = 64
+"""Channels whose messages are kept in temporary files at a time."""
+
+Message = dict[str, Any]
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+History = Callable[[float, float], AsyncIterator[Message]]
+"""The messages in [oldest, latest), newest first."""
 
 
 @dataclass
@@ -72,8 +84,16 @@ class _Spool:
 
 
 class ChatDays:
-    def __init__(self, history: History, days: int, clock: Callable[[], float] = time.time) -> None:
-        self._history, self._window, self._clock = history, days, clock
+    def __init__(
+        self,
+        history: History,
+        days: int,
+        clock: Callable[[], float] = time.time,
+        *,
+        at: Callable[[Message], float] = lambda message: float(message["ts"]),
+    ) -> None:
+        """`days` are listed; `at` is the time of a message."""
+        self._history, self._window, self._clock, self._at = history, days, clock, at
         self._days: dict[str, _Day] = {}
         self._whole = False
         self._spool = _Spool()
@@ -102,7 +122,7 @@ class ChatDays:
                 await self._load(start_of(min(stale)), now, [day for day in window if day >= min(stale)])
         return [(day, found.last) for day, found in sorted(self._days.items()) if found.offsets]
 
-    async def messages(self, day: str) -> AsyncIterator[dict[str, Any]]:
+    async def messages(self, day: str) -> AsyncIterator[Message]:
         """The messages of a day, oldest first."""
         offsets, spool = (await self._day(day)).offsets, self._spool
         for end in range(len(offsets) - 1, 0, -GROUP):
@@ -128,7 +148,7 @@ class ChatDays:
         found: dict[str, _Day] = {day: _Day(asked=asked) for day in days}
         async with closing(self._history(oldest, latest)) as messages:
             async for message in messages:
-                at = float(message["ts"])
+                at = self._at(message)
                 day = found.get(day_of(at))
                 if day is None:
                     continue  # outside of what was asked for
@@ -152,3 +172,64 @@ class ChatDays:
         self._days.clear()
         self._whole = False
         self._spool = _Spool()
+
+
+class Chats:
+    """The days of channels as items: `depth` items stand above a channel, below it come days."""
+
+    def __init__(
+        self,
+        history: Callable[[str, float, float], AsyncIterator[Message]],
+        days: int,
+        *,
+        depth: int = 0,
+        at: Callable[[Message], float] = lambda message: float(message["ts"]),
+    ) -> None:
+        self._history, self._window, self._depth, self._at = history, days, depth, at
+        self._kept: OrderedDict[str, ChatDays] = OrderedDict()
+
+    def _chat(self, place: Place) -> ChatDays:
+        channel = place.items[self._depth].key
+        found = self._kept.get(channel)
+        if found is None:
+            found = self._kept[channel] = ChatDays(partial(self._history, channel), self._window, at=self._at)
+            if len(self._kept) > MOST_CHANNELS:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(channel)
+        return found
+
+    @staticmethod
+    def key(name: str) -> str | None:
+        return name if _DAY.fullmatch(name) else None
+
+    async def days(self, place: Place) -> AsyncIterator[Item]:
+        """The days of the window that have messages."""
+        chat = self._chat(place)
+        for day, last in await chat.days():
+            yield self._as_day(day, last, chat)
+
+    async def day(self, place: Place, key: str) -> Item:
+        """Any day, also one before the window."""
+        try:
+            date.fromisoformat(key)
+        except ValueError:
+            raise fail(errno.ENOENT, place.path) from None
+        chat = self._chat(place)
+        last = await chat.last(key)
+        if last is None:
+            raise fail(errno.ENOENT, place.path)
+        return self._as_day(key, last, chat)
+
+    def _as_day(self, day: str, last: float, chat: ChatDays) -> Item:
+        return Item(day, day, None, Stat(Kind.DIR, None, round(last * 1e9), None, chat.trust(day)))
+
+    def messages(self, place: Place) -> AsyncIterator[Message]:
+        """The messages of the day of a place, oldest first."""
+        return self._chat(place).messages(place.items[self._depth + 1].key)
+
+    def forget(self, channel: str | None = None) -> None:
+        """Ask for a channel again, or for all of them."""
+        if channel is None:
+            self._kept.clear()
+        else:
+            self._kept.pop(channel, None)

@@ -103,6 +103,21 @@ def letter_text(letter: Letter, path: Path, what: str, *, titled: bool = False) 
         raise fail(errno.EINVAL, path, "the text is not UTF-8; nothing was posted") from None
 
 
+def spoken_text(letter: Letter, path: Path, longest: int) -> str:
+    """The text of a message to a chat, which may carry files."""
+    if letter.subject:
+        raise fail(errno.EINVAL, path, "a message has no title; put it into the text")
+    try:
+        text = letter.body.decode().rstrip("\n")
+    except UnicodeDecodeError:
+        raise fail(errno.EINVAL, path, "the message is not UTF-8") from None
+    if not text.strip() and not letter.attachments:
+        raise fail(errno.EINVAL, path, "the message is empty; nothing was posted")
+    if len(text) > longest:
+        raise fail(errno.EFBIG, path, f"a message has at most {longest} characters; nothing was posted")
+    return text
+
+
 async def among(items: Callable[[Place], AsyncIterator[Item]], place: Place, key: str) -> Item:
     """An item of a collection that can only be listed."""
     async with closing(items(place)) as found:

@@ -20,6 +20,14 @@ def title_name(title: str) -> str:
     return as_name(cut.decode("utf-8", "ignore").strip() or "untitled")
 
 
+def split_name(file: str, id: str) -> str:
+    """A file of a service: `graph.png` with the id before its extension."""
+    stem, dot, extension = file.rpartition(".")
+    if not dot or not stem:
+        stem, extension = stem or extension, ""
+    return f"{title_name(stem)}__{id}" + (f".{title_name(extension)}" if extension else "")
+
+
 def key_first(name: str) -> str | None:
     """The number that a name begins with: `42__Login fails`, or `42`."""
     found = re.fullmatch(r"(\d{1,18})(?:__.*)?", name, re.DOTALL)

@@ -12,19 +12,18 @@ import html
 import json
 import re
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar, Final
 
 from ramet.backends.remote.http_client import wait_of
 from ramet.backends.services.auth import TokenAuth, TokenSource
-from ramet.backends.services.chat_days import ChatDays, day_of
+from ramet.backends.services.chat_days import Chats, day_of
 from ramet.backends.services.config import ServiceConfig
-from ramet.backends.services.contents import among, fixed, json_lines, pretty_json
-from ramet.backends.services.names import key_last, title_name
+from ramet.backends.services.contents import among, fixed, json_lines, pretty_json, spoken_text
+from ramet.backends.services.names import key_last, split_name, title_name
 from ramet.backends.services.nodes import Asked, Collection, Inbox, Item, Node, Place, Rendered
 from ramet.backends.services.pages import by_cursor, first_of
 from ramet.backends.services.rest import Answer, Params, Rest, patiently, rate_limited, token_refused
@@ -39,10 +38,10 @@ PAGE: Final = 999
 """Entries of a page; Slack's limit is 1000, and a limit of less than that is what it recommends."""
 SHRUNK: Final = 15
 """Messages of a page for apps that Slack limits to one request a minute."""
+LONGEST: Final = 40_000
+"""Characters of a message."""
 NAMES_TTL: Final = 600.0
 """Seconds for which names of users are trusted."""
-MOST_CHANNELS: Final = 64
-"""Channels whose messages are kept in temporary files at a time."""
 FAMILIES: Final = {"channels": "public_channel,private_channel", "groups": "mpim", "dms": "im"}
 MISSING: Final = frozenset((
     "channel_not_found", "thread_not_found", "message_not_found", "user_not_found", "file_not_found", "users_not_found",
@@ -62,7 +61,6 @@ READING: Final = frozenset((
     "teamInfo", "test",
 ))  # fmt: skip
 """Last words of methods that change nothing."""
-_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _CALL: Final = re.compile(r"[a-z]+(?:\.[A-Za-z]+)+(?:\s+\w+=\S*)*")
 _MARK: Final = re.compile(r"<([^<>]*)>")
 README: Final = """\
@@ -118,7 +116,7 @@ class SlackResource(Service):
         self._rest = self._client(config, token or (lambda: config.secret("token")))
         self._search = self._client(config, lambda: config.secret("search_token"))
         self._shrunk = False
-        self._chats: OrderedDict[str, ChatDays] = OrderedDict()
+        self._chats = Chats(self._history, config.days)
         self._people: tuple[dict[str, Any], float] = ({}, 0.0)
         channel = key_last("[A-Z][A-Z0-9]{2,}")
         nodes: list[Node] = [
@@ -132,8 +130,8 @@ class SlackResource(Service):
             nodes += [
                 Collection(f"/{family}", partial(self._channels, types), partial(self._channel, family), channel),
                 Rendered(f"/{family}/*/channel.json", pretty_json),
-                Collection(f"/{family}/*", self._days, self._day, lambda name: name if _DAY.fullmatch(name) else None),
-                Asked(f"{day}/chat.jsonl", lambda place: json_lines(self._messages(place))),
+                Collection(f"/{family}/*", self._chats.days, self._chats.day, self._chats.key),
+                Asked(f"{day}/chat.jsonl", lambda place: json_lines(self._chats.messages(place))),
                 Asked(f"{day}/chat.md", self._markdown),
                 Collection(f"{day}/threads", self._threads, partial(among, self._threads), _thread_key),
                 Asked(f"{day}/threads/*", self._thread),
@@ -242,15 +240,6 @@ class SlackResource(Service):
         stat = Stat(Kind.DIR, None, None, None, self.config.ttl)
         return Item(channel["id"], f"{title_name(name)}__{channel['id']}", channel, stat)
 
-    def _chat(self, channel: str) -> ChatDays:
-        found = self._chats.get(channel)
-        if found is None:
-            found = self._chats[channel] = ChatDays(partial(self._history, channel), self.config.days)
-            if len(self._chats) > MOST_CHANNELS:
-                self._chats.popitem(last=False)
-        self._chats.move_to_end(channel)
-        return found
-
     def _history(self, channel: str, oldest: float, latest: float) -> AsyncIterator[Any]:
         return self._paged(
             "conversations.history", "messages", ROOT, channel=channel, oldest=f"{oldest:.6f}", latest=f"{latest:.6f}",
@@ -259,28 +248,9 @@ class SlackResource(Service):
 
     # -------------------------------------------------------------------------------------------------- days
 
-    async def _days(self, place: Place) -> AsyncIterator[Item]:
-        chat = self._chat(place.items[0].key)
-        for day, last in await chat.days():
-            yield _as_day(day, last, chat)
-
-    async def _day(self, place: Place, key: str) -> Item:
-        try:
-            date.fromisoformat(key)
-        except ValueError:
-            raise fail(errno.ENOENT, place.path) from None
-        chat = self._chat(place.items[0].key)
-        last = await chat.last(key)
-        if last is None:
-            raise fail(errno.ENOENT, place.path)
-        return _as_day(key, last, chat)
-
-    def _messages(self, place: Place) -> AsyncIterator[Any]:
-        return self._chat(place.items[0].key).messages(place.items[1].key)
-
     async def _markdown(self, place: Place) -> AsyncIterator[bytes]:
         people = await self._names(place.path)
-        async with closing(self._messages(place)) as messages:
+        async with closing(self._chats.messages(place)) as messages:
             async for message in messages:
                 line = _line(message, people)
                 if message.get("reply_count"):
@@ -288,7 +258,7 @@ class SlackResource(Service):
                 yield encode(line + "\n")
 
     async def _threads(self, place: Place) -> AsyncIterator[Item]:
-        async with closing(self._messages(place)) as messages:
+        async with closing(self._chats.messages(place)) as messages:
             async for message in messages:
                 if message.get("reply_count") and message.get("thread_ts", message["ts"]) == message["ts"]:
                     last = float(message.get("latest_reply") or message["ts"])
@@ -307,7 +277,7 @@ class SlackResource(Service):
                     yield encode(_line(message, people) + "\n")
 
     async def _files(self, place: Place) -> AsyncIterator[Item]:
-        async with closing(self._messages(place)) as messages:
+        async with closing(self._chats.messages(place)) as messages:
             async for message in messages:
                 for file in message.get("files") or ():
                     if file.get("url_private") and file.get("mode") != "external":
@@ -323,19 +293,14 @@ class SlackResource(Service):
     # ----------------------------------------------------------------------------------------------- posting
 
     async def _say(self, place: Place, letter: Letter) -> str:
-        if letter.subject:
-            raise fail(errno.EINVAL, place.path, "a message has no title; put it into the text")
-        try:
-            text = letter.body.decode().rstrip("\n")
-        except UnicodeDecodeError:
-            raise fail(errno.EINVAL, place.path, "the message is not UTF-8") from None
+        text = spoken_text(letter, place.path, LONGEST)
         channel = place.items[0].key
         thread = place.items[2].key if len(place.items) > 2 else None
         if letter.attachments:
             return await self._upload(place, channel, thread, text, letter)
         form: Params = {"channel": channel, "text": _escaped(text), "thread_ts": thread}
         said = (await self._rest.send("POST", "/chat.postMessage", path=place.path, form=form)).json()
-        self._forget_chat(channel)
+        self._chats.forget(channel)
         return f"{channel} {said['ts']}"
 
     async def _upload(self, place: Place, channel: str, thread: str | None, text: str, letter: Letter) -> str:
@@ -355,11 +320,8 @@ class SlackResource(Service):
             "initial_comment": _escaped(text) or None,
         }  # fmt: skip
         await self._rest.send("POST", "/files.completeUploadExternal", path=place.path, form=done)
-        self._forget_chat(channel)
+        self._chats.forget(channel)
         return f"{channel} {' '.join(file['id'] for file in files)}"
-
-    def _forget_chat(self, channel: str) -> None:
-        self._chats.pop(channel, None)
 
     # ---------------------------------------------------------------------------------------------- querying
 
@@ -392,7 +354,7 @@ class SlackResource(Service):
         send = partial(self._rest.send, "POST", f"/{method}", path=path, form=form, reads=reads)
         answer = await patiently(send)
         if not reads:
-            self._chats.clear()
+            self._chats.forget()
         return encode(json.dumps(answer.json(), ensure_ascii=False) + "\n")
 
     async def _hits(self, text: str, path: Path) -> AsyncIterator[Any]:
@@ -412,7 +374,7 @@ class SlackResource(Service):
     def forget(self, path: Path = ROOT) -> None:
         super().forget(path)
         if path == ROOT:
-            self._chats.clear()
+            self._chats.forget()
             self._people = {}, 0.0
 
     async def close(self) -> None:
@@ -426,10 +388,6 @@ class SlackResource(Service):
 
 async def _as_json(place: Place) -> AsyncIterator[bytes]:
     yield pretty_json(place)
-
-
-def _as_day(day: str, last: float, chat: ChatDays) -> Item:
-    return Item(day, day, None, Stat(Kind.DIR, None, round(last * 1e9), None, chat.trust(day)))
 
 
 def _user_key(name: str) -> str | None:
@@ -453,10 +411,7 @@ def _name_of(user: Mapping[str, Any]) -> str:
 
 
 def _file_name(file: Mapping[str, Any]) -> str:
-    stem, dot, extension = str(file.get("name") or file.get("title") or "file").rpartition(".")
-    if not dot or not stem:
-        stem, extension = stem or extension, ""
-    return f"{title_name(stem)}__{file['id']}" + (f".{title_name(extension)}" if extension else "")
+    return split_name(str(file.get("name") or file.get("title") or "file"), file["id"])
 
 
 def _clock(ts: str, form: str = "%H:%M") -> str:

@@ -21,7 +21,7 @@ from ramet.backends.services.config import ServiceConfig
 from ramet.backends.services.contents import among, fixed, json_lines, json_text, letter_text, pretty_json
 from ramet.backends.services.front_matter import BODY, Value
 from ramet.backends.services.multipart import form_with_files
-from ramet.backends.services.names import key_last, time_ns, title_name
+from ramet.backends.services.names import key_last, split_name, time_ns, title_name
 from ramet.backends.services.nodes import Asked, Collection, Inbox, Item, Place, Rendered
 from ramet.backends.services.pages import first_of
 from ramet.backends.services.requests import raw_request, request_of
@@ -234,10 +234,9 @@ class TrelloResource(Service):
     async def _files(self, place: Place) -> AsyncIterator[Item]:
         for file in place.items[2].data.get("attachments") or ():
             size = file.get("bytes") if file.get("isUpload") else len(encode(file["url"])) + 1
-            stem, dot, end = file["name"].rpartition(".") if file.get("isUpload") else (file["name"], ".", "url")
-            stem, end = (stem, f".{title_name(end)}") if dot and stem else (end or stem, "")
+            name = file["name"] if file.get("isUpload") else f"{file['name']}.url"
             stat = Stat(Kind.FILE, size, time_ns(file.get("date")), None, self.config.ttl)
-            yield Item(file["id"], f"{title_name(stem)}__{file['id']}{end}", file, stat)
+            yield Item(file["id"], split_name(name, file["id"]), file, stat)
 
     async def _download(self, place: Place) -> AsyncIterator[bytes]:
         if not place.data.get("isUpload"):  # a link, which leads anywhere

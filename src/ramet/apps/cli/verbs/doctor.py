@@ -63,6 +63,7 @@ EXTRAS: Final = {
     "notion": Extra(("httpx2",), "no Notion mounts"),
     "slack": Extra(("httpx2",), "no Slack mounts"),
     "trello": Extra(("httpx2",), "no Trello mounts"),
+    "discord": Extra(("httpx2",), "no Discord mounts"),
     "redis": Extra(("redis",), "no Redis mounts"),
     "ssh": Extra(("asyncssh",), "no SSH mounts"),
     "postgres": Extra(("asyncpg", "psycopg"), "no PostgreSQL mounts, no refs in PostgreSQL"),
