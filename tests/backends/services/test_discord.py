@@ -70,7 +70,8 @@ def test_the_reading_suite(discord: DiscordFake, check: Check) -> None:
 
 def test_a_day_is_a_chat_with_names(discord: DiscordFake) -> None:
     found = shell(
-        discord, f"ls /d; ls /d/Acme*; ls /d/Acme*/channels; ls /d/Acme*/threads; ls {CHANNEL}", f"cat {CHANNEL}/{DAY}/chat.md", f"cat {CHANNEL}/{DAY}/files/*",
+        discord, f"ls /d; ls /d/Acme*; ls /d/Acme*/channels; ls /d/Acme*/threads; ls {CHANNEL}",
+        f"cat {CHANNEL}/{DAY}/chat.md", f"cat {CHANNEL}/{DAY}/files/*",
         f"cat /d/{GUILD}/threads/*/{DAY}/chat.md; jq -r .user.username /d/{GUILD}/members.jsonl",
     )  # fmt: skip
     assert found[0][0].split() == [
