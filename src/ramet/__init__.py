@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.github.ci import GitHubCIResource as GitHubCIResource
     from ramet.backends.services.github.repository import GitHubConfig as GitHubConfig
     from ramet.backends.services.github.repository import GitHubResource as GitHubResource
+    from ramet.backends.services.google.drive import GoogleDriveConfig as GoogleDriveConfig
+    from ramet.backends.services.google.drive import GoogleDriveResource as GoogleDriveResource
     from ramet.backends.services.linear import LinearConfig as LinearConfig
     from ramet.backends.services.linear import LinearResource as LinearResource
     from ramet.backends.services.notion import NotionConfig as NotionConfig
@@ -86,6 +88,8 @@ _PLACES = {
     "GCSResource": "ramet.backends.objects.gcs",
     "GitHubCIConfig": "ramet.backends.services.github.ci",
     "GitHubCIResource": "ramet.backends.services.github.ci",
+    "GoogleDriveConfig": "ramet.backends.services.google.drive",
+    "GoogleDriveResource": "ramet.backends.services.google.drive",
     "GitHubConfig": "ramet.backends.services.github.repository",
     "GitHubResource": "ramet.backends.services.github.repository",
     "HTTPConfig": "ramet.backends.remote.http",
@@ -148,6 +152,8 @@ __all__ = [
     "GitHubCIResource",
     "GitHubConfig",
     "GitHubResource",
+    "GoogleDriveConfig",
+    "GoogleDriveResource",
     "HTTPConfig",
     "HTTPResource",
     "IOResult",

@@ -10,6 +10,7 @@ import gzip
 import json
 import re
 import tarfile
+import zipfile
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,7 +25,13 @@ PACKAGES = {
     "linear": ("linear-sdk-98.0.0.tgz", r"package/dist/index-[\w-]+\.d\.mts"),
     "notion-client": ("notionhq-client-5.26.0.tgz", r"package/build/src/api-endpoints/[\w-]+\.js"),
     "notion": ("notionhq-notion-mcp-server-2.5.2.tgz", r"package/scripts/notion-openapi\.json"),
-}
+    **{
+        f"google-{api.partition('.')[0]}": (
+            "google_api_python_client-2.202.0-py3-none-any.whl", rf"googleapiclient/.*/{re.escape(api)}\.json"
+        )
+        for api in ("drive.v3", "gmail.v1", "docs.v1", "sheets.v4", "slides.v1")
+    },
+}  # fmt: skip
 SEVERAL = {"notion-client"}
 """Packages that describe a service in several files."""
 problems: list[str] = []
@@ -55,10 +62,11 @@ def description(service: str) -> bytes | None:
     if kept.exists():
         return gzip.decompress(kept.read_bytes())
     parts: list[bytes] = []
-    with tarfile.open(PLACE / package) as tar:
-        for member in tar:
-            if re.fullmatch(pattern, member.name):
-                found = tar.extractfile(member)
+    with zipfile.ZipFile(PLACE / package) if package.endswith(".whl") else tarfile.open(PLACE / package) as archive:
+        names = archive.namelist() if isinstance(archive, zipfile.ZipFile) else archive.getnames()
+        for name in names:
+            if re.fullmatch(pattern, name):
+                found = archive.open(name) if isinstance(archive, zipfile.ZipFile) else archive.extractfile(name)
                 assert found is not None
                 parts.append(found.read())
                 if service not in SEVERAL:

@@ -88,8 +88,9 @@ class TokenAuth:
         return {"Authorization": f"{self._scheme(self._token.value)} {self._token.value}".lstrip()}
 
     async def close(self) -> None:
-        if isinstance(self._source, RefreshGrant):
-            await self._source.close()
+        close = getattr(self._source, "close", None)
+        if close is not None:
+            await close()
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ class ServiceConfig:
     """The name of the service in snapshots and configuration files."""
     secrets: ClassVar[tuple[str, ...]] = ()
     """Fields that hold secrets."""
+    paths: ClassVar[tuple[str, ...]] = ()
+    """Fields that hold paths of this machine."""
 
     base_url: str
     """The address of the API."""

@@ -57,6 +57,8 @@ class Asked:
     edit: Callable[[Place, bytes, bytes], Awaitable[None]] | None = None
     """As of `Rendered`."""
     fresh: Callable[[Place], Awaitable[Place]] | None = None
+    append: Callable[[Place, bytes], Awaitable[None]] | None = None
+    """Add to the end without a look at what is there."""
 
 
 @dataclass(frozen=True)

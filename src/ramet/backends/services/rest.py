@@ -16,7 +16,7 @@ import errno
 import json
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -165,9 +165,11 @@ class Rest:
             while self._kept_bytes > REMEMBERED:
                 self._kept_bytes -= len(self._kept.popitem(last=False)[1].body)
 
-    async def stream(self, address: str, *, path: Path, accept: str = "", missing: str = "") -> AsyncIterator[bytes]:
-        """The content at an address, block by block; redirects to signed links get no token."""
-        async with closing(self._blocks(self.url(address), path, accept, missing)) as blocks:
+    async def stream(
+        self, address: str, *, path: Path, accept: str = "", missing: str = "", start: int = 0, stop: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """The content at an address, block by block, of which a part may do; redirects to signed links get no token."""
+        async with closing(self._blocks(self.url(address), path, accept, missing, start, stop)) as blocks:
             async for block in blocks:
                 yield block
 
@@ -177,8 +179,14 @@ class Rest:
             async for block in blocks:
                 yield block
 
-    async def _blocks(self, url: str, path: Path, accept: str, missing: str) -> AsyncIterator[bytes]:
+    async def _blocks(
+        self, url: str, path: Path, accept: str, missing: str, start: int = 0, stop: int | None = None
+    ) -> AsyncIterator[bytes]:
         headers = {**self._headers, "Accept-Encoding": "identity", **({"Accept": accept} if accept else {})}
+        if stop is not None and stop <= start:
+            return
+        if start or stop is not None:
+            headers["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
         for attempt in (1, 2):
             secret = await self.auth.headers()
             async with AsyncExitStack() as stack:
@@ -186,6 +194,8 @@ class Rest:
                     response = await stack.enter_async_context(
                         self._client.ask("GET", url, path=path, headers=headers, secret=secret, also=range(300, 600))
                     )
+                if response.status_code == 416 and "Range" in headers:
+                    return
                 if response.status_code >= 300:
                     body = await self._client.body(response, path, LARGEST_ANSWER)
                     answer = Answer(response.status_code, dict(response.headers.items()), body, path)
@@ -194,8 +204,16 @@ class Rest:
                         continue
                     raise error or fail(errno.EIO, path)
                 blocks = await stack.enter_async_context(closing(self._client.blocks(response, path)))
+                at = start if response.status_code == 206 else 0
                 async for block in blocks:
-                    yield block
+                    end = at + len(block)
+                    if at >= start and (stop is None or end <= stop):
+                        yield block
+                    elif end > start:  # the service does not know ranges
+                        yield block[max(0, start - at) : None if stop is None else max(0, stop - at)]
+                    at = end
+                    if stop is not None and at >= stop:
+                        return
                 return
 
     # --------------------------------------------------------------------------------------------- changing
@@ -237,8 +255,19 @@ class Rest:
         ):
             return
 
+    async def put(self, url: str, content: bytes, *, path: Path, headers: Mapping[str, str]) -> Answer:
+        """Send a part of a content to a URL that the service gave for it; 308 asks for the next part."""
+        return await self._exchange("PUT", self.url(url), path, headers, content, "", passing=(308,))
+
     async def _exchange(
-        self, method: str, url: str, path: Path, headers: Mapping[str, str], content: bytes | None, missing: str
+        self,
+        method: str,
+        url: str,
+        path: Path,
+        headers: Mapping[str, str],
+        content: bytes | None,
+        missing: str,
+        passing: Container[int] = (),
     ) -> Answer:
         for attempt in (1, 2):
             secret = await self.auth.headers()
@@ -251,7 +280,7 @@ class Rest:
             ):  # fmt: skip
                 body = await self._client.body(response, path, LARGEST_ANSWER)
                 answer = Answer(response.status_code, dict(response.headers.items()), body, path)
-            if answer.status == 304 and "If-None-Match" in headers:
+            if answer.status in passing or (answer.status == 304 and "If-None-Match" in headers):
                 return answer
             error = self._error(answer, missing)
             if error is None:

@@ -278,7 +278,11 @@ class Service:
         if node.edit is None:
             hint = "to say something, use post" if self._takes_posts(found, path) else "see README.md"
             raise fail(errno.EROFS, path, f"Read-only file system: {hint}")
-        await self._apply_edit(node, found, await bounded(data, path), how, if_version)
+        content = await bounded(data, path)
+        if how is How.APPEND and isinstance(node, Asked) and node.append is not None and if_version is None:
+            await node.append(found.place, content)
+        else:
+            await self._apply_edit(node, found, content, how, if_version)
         self.forget(path)
         return await self.stat(path)
 

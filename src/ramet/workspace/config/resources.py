@@ -229,7 +229,7 @@ def _service(says: str, module: str, name: str, extra: str = "") -> Backend:
 
     def fields() -> dict[str, Field]:
         config = getattr(import_module(place), f"{name}Config")
-        return fields_of(config, secret=config.secrets)
+        return fields_of(config, secret=config.secrets, paths=config.paths)
 
     def make(values: Values) -> Resource:
         module = import_module(place)
@@ -281,6 +281,7 @@ BACKENDS: Final[Mapping[str, Backend]] = {
         "a repository on GitHub: code, issues, pull requests, releases", "github.repository", "GitHub", "github"
     ),
     "github_ci": _service("the workflow runs of a repository on GitHub", "github.ci", "GitHubCI", "github"),
+    "gdrive": _service("a Google Drive", "google.drive", "GoogleDrive", "gdrive"),
     "linear": _service("the teams of a Linear workspace: issues, projects, documents", "linear", "Linear"),
     "notion": _service("the pages and databases of a Notion workspace", "notion", "Notion"),
     "slack": _service("the channels of a Slack workspace, by day", "slack", "Slack"),

@@ -59,6 +59,8 @@ EXTRAS: Final = {
     "fsspec": Extra(("fsspec",), "no fsspec mounts, no ramet:// for pandas and others"),
     "http": Extra(("httpx2",), "no mounts of web servers"),
     "github": Extra(("httpx2",), "no GitHub mounts"),
+    "google": Extra(("httpx2", "google.auth"), "no mounts of Google, or none by a service account"),
+    "gdrive": Extra(("httpx2", "google.auth"), "no Google Drive mounts, or none by a service account"),
     "linear": Extra(("httpx2",), "no Linear mounts"),
     "notion": Extra(("httpx2",), "no Notion mounts"),
     "slack": Extra(("httpx2",), "no Slack mounts"),
@@ -290,7 +292,7 @@ def _native() -> Iterator[Finding]:
 
 def _extras() -> Iterator[Finding]:
     for name, (modules, cost) in EXTRAS.items():
-        there = all(importlib.util.find_spec(module) is not None for module in modules)
+        there = all(map(_is_installed, modules))
         yield (
             Finding(f"extra {name}", "ok")
             if there
@@ -312,3 +314,10 @@ def _programs() -> Iterator[Finding]:
             yield Finding(name, "ok", f"{found}; {unused}")
         else:
             yield Finding(name, "absent", f"{unused}: nothing is lost")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package that it is in is missing
+        return False
