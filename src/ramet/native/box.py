@@ -60,7 +60,9 @@ class Request:
     umask: int = 0o022
     ignored: Sequence[int] = ()
     terminal: tuple[int, int] | None = None
-    """Rows and columns of a terminal for the descriptors 0, 1 and 2."""
+    """Rows and columns of the program's terminal, if it has one."""
+    lines: Sequence[int] = (0, 1, 2)
+    """The descriptors that lead to its terminal."""
 
 
 class Box:
@@ -217,7 +219,7 @@ class Box:
         message = {
             "path": request.path, "argv": list(request.argv), "env": dict(request.env), "cwd": request.cwd,
             "fds": list(request.fds), "umask": request.umask, "ignored": list(request.ignored),
-            "terminal": request.terminal,
+            "terminal": request.terminal, "lines": list(request.lines),
         }  # fmt: skip
         with theirs:
             fds = [theirs.fileno(), *request.fds.values()]

@@ -54,6 +54,8 @@ FORK_SECONDS = 0.05
 """Between two attempts to fork a worker while the box has no process left."""
 OWN_DESCRIPTORS = 512
 """Descriptors of the helper are moved here, above those that a program may ask for."""
+TERMINAL_DESCRIPTOR = 511
+"""Where a program's terminal is opened, before it becomes its standard streams."""
 LEAST_DATA = 64 << 20
 """The worker lives under the limits of its program: RLIMIT_DATA below this would hit the worker."""
 FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGSYS, signal.SIGTRAP)
@@ -333,8 +335,9 @@ def spawn(request: Request, limits: Request, given: list[int], status: int) -> P
         terminal, line = map(high, os.openpty())
         resize(terminal, *request["terminal"])
         # The first terminal that a session leader opens becomes its controlling terminal.
-        actions = [(os.POSIX_SPAWN_OPEN, 0, os.ttyname(line), os.O_RDWR, 0)]
-        actions += [(os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
+        actions = [(os.POSIX_SPAWN_OPEN, TERMINAL_DESCRIPTOR, os.ttyname(line), os.O_RDWR, 0)]
+        actions += [(os.POSIX_SPAWN_DUP2, TERMINAL_DESCRIPTOR, number) for number in request["lines"]]
+        actions += [(os.POSIX_SPAWN_CLOSE, TERMINAL_DESCRIPTOR)]
     place_descriptors(dict(zip(request["fds"], given, strict=True)))
     for name, most in limits["rlimits"].items():
         which = getattr(resource, name)

@@ -14,7 +14,7 @@ import errno
 import os
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,6 +22,7 @@ from ramet.core.errors import fail, strerror
 from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
 from ramet.core.streams import FileStream, Null, PipeReader, PipeWriter, Reader, Writer
+from ramet.core.terminal import DEFAULT_SIZE, TerminalInput
 from ramet.native.box import Box, Request
 from ramet.native.layout import file_owner
 
@@ -30,6 +31,11 @@ KILL_SECONDS: Final = 3.0
 """How long a process tree may take to end before the whole box is ended."""
 TERM_SECONDS: Final = 0.1
 """What a program has for its last words; a cancelled call ends within 200 ms."""
+END_KEY: Final = b"\x04"
+LAST_SECONDS: Final = 0.05
+"""How long the kernel may take to pass on the last output of a terminal."""
+TERMINAL: Final = -1
+"""The number of the program's terminal among our descriptors."""
 INHERITED: Final = 256
 """Descriptors from this number on are the shell's own."""
 
@@ -114,17 +120,19 @@ def _start(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, 
     inputs, outputs = streams.inputs, streams.outputs
     theirs = {number: ends[number][0 if number in inputs else 1] for number in ends}
     ours = {number: ends[number][1 if number in inputs else 0] for number in ends}
+    request = Request(
+        path, proc.argv, env, str(proc.cwd), theirs | streams.lent, proc.umask, [*proc.services.ignored()],
+        streams.size(proc), streams.lines,
+    )  # fmt: skip
     try:
-        services = proc.services
-        channel = box.start(
-            Request(path, proc.argv, env, str(proc.cwd), theirs | streams.lent, proc.umask, [*services.ignored()])
-        )
+        channel = box.start(request)
     except OSError:
         _close_all(ends)
         raise
     for number in outputs:
         os.close(theirs[number])
-    return _Run(box, daemons, proc, channel, inputs, outputs, ours, {number: theirs[number] for number in inputs})
+    unread = {number: theirs[number] for number in inputs}
+    return _Run(box, daemons, proc, channel, inputs, outputs, ours, unread, streams.lines)
 
 
 def _kernel_pipe() -> tuple[int, int]:
@@ -139,6 +147,14 @@ class _Streams:
     outputs: dict[int, Writer] = field(default_factory=dict)
     lent: dict[int, int] = field(default_factory=dict)
     """Descriptors that the program gets as they are."""
+    lines: list[int] = field(default_factory=list)
+    """Those that lead to its terminal."""
+
+    def size(self, proc: Proc) -> tuple[int, int] | None:
+        """Return the rows and columns of the program's terminal."""
+        if not self.lines:
+            return None
+        return proc.stdin.size if isinstance(proc.stdin, TerminalInput) else DEFAULT_SIZE
 
     @property
     def pumped(self) -> list[int]:
@@ -164,6 +180,9 @@ class _Streams:
     def _lend(self, number: int, stream: Reader | Writer) -> bool:
         fd = -1
         if stream.refused == errno.EBADF:
+            return True
+        if stream.terminal and number <= 2:
+            self.lines.append(number)
             return True
         if isinstance(stream, FileStream):
             fd = stream.lend()
@@ -191,10 +210,15 @@ class _Run:
         outputs: Mapping[int, Writer],
         ours: Mapping[int, int],
         unread: Mapping[int, int],
+        lines: Sequence[int] = (),
     ) -> None:
         self._box, self._daemons, self._proc, self._channel = box, daemons, proc, channel
         self._inputs, self._outputs, self._ours, self._unread = inputs, outputs, dict(ours), unread
         self._loop = asyncio.get_running_loop()
+        self._lines = lines
+        """The program's descriptors that lead to its terminal."""
+        self._terminal: asyncio.Future[int] = self._loop.create_future()
+        """The other end of its terminal; -1 when the program could not be started."""
         self._ending = _Ending()
         self._told = b""
         self._finishing = False
@@ -219,12 +243,16 @@ class _Run:
     def _hear(self) -> None:
         ending = self._ending
         try:
-            data = self._channel.recv(4096)
+            data, fds, _, _ = socket.recv_fds(self._channel, 4096, 1)
         except BlockingIOError:
             return
         except ConnectionResetError:
-            data = b""
+            data, fds = b"", []
+        for fd in fds:
+            os.set_blocking(fd, False)
+            self._terminal.set_result(fd)
         if not data:
+            self._no_terminal()
             self._loop.remove_reader(self._channel)
             ending.ended.set()
             ending.gone.set()
@@ -238,6 +266,7 @@ class _Run:
             elif kind == b"E":
                 number, _, ending.stage = rest.partition(":")
                 ending.failure = int(number)
+                self._no_terminal()
                 ending.ended.set()
             elif kind == b"X":
                 ending.wait_status = int(rest)
@@ -245,11 +274,19 @@ class _Run:
             elif kind == b"L":
                 ending.limit = rest
 
+    def _no_terminal(self) -> None:
+        if not self._terminal.done():
+            self._terminal.set_result(-1)
+
     # -------------------------------------------------------------------------------------------------- running
 
     async def finish(self) -> int:
         pumps = [asyncio.create_task(self._pump_in(number)) for number in self._inputs]
         outs = [asyncio.create_task(self._pump_out(number)) for number in self._outputs]
+        if self._lines:
+            pumps.append(asyncio.create_task(self._type()))
+            outs.append(asyncio.create_task(self._show()))
+            self._attach(True)
         ending = self._ending
         try:
             await self._wait_ended(outs)
@@ -266,6 +303,8 @@ class _Run:
         finally:
             if self._proc.services.receive is not None:
                 self._proc.services.receive(None)
+            if self._lines:
+                self._attach(False)
             self._release()
         return self._status(ending)
 
@@ -288,6 +327,59 @@ class _Run:
             if not waiting.done():
                 waiting.set_result(None)
         await asyncio.gather(*outs)
+
+    def _attach(self, on: bool) -> None:
+        """Give the user's keys and window to the program's terminal, or take them back."""
+        user = self._proc.stdin
+        if isinstance(user, TerminalInput):
+            user.raw(on)
+            user.on_resize = self._resize if on else None
+
+    def _resize(self, rows: int, columns: int) -> None:
+        self._tell(b"w%d,%d\n" % (rows, columns))
+
+    async def _type(self) -> None:
+        """Type what the user types; the end of that is the key ^D."""
+        fd = await asyncio.shield(self._terminal)
+        try:
+            while 0 in self._lines and fd >= 0:
+                keys = await self._proc.stdin.read(BLOCK)
+                data = keys or END_KEY
+                while data:
+                    try:
+                        data = data[os.write(fd, data) :]
+                    except BlockingIOError:
+                        await self._ready(fd, write=True)
+                if not keys:
+                    return
+        except OSError:
+            return  # the program has closed its terminal
+
+    async def _show(self) -> None:
+        """Show what the program prints at its terminal."""
+        fd = await asyncio.shield(self._terminal)
+        writer = self._proc.stdout if 1 in self._lines else self._proc.stderr
+        try:
+            while fd >= 0:
+                try:
+                    data = os.read(fd, BLOCK)
+                except BlockingIOError:
+                    try:
+                        async with asyncio.timeout(LAST_SECONDS if self._finishing else None):
+                            await self._ready(fd, write=False)
+                    except TimeoutError:
+                        return  # a daemon keeps the terminal open
+                    continue
+                if not data:
+                    return
+                writer.write(data)
+                if writer.full:
+                    await writer.drain()
+        except BrokenPipeError:
+            return  # who looked at it has gone
+        except OSError as error:
+            if error.errno != errno.EIO:  # the last program has closed the terminal
+                raise
 
     async def _pump_out(self, number: int) -> None:
         fd, writer = self._ours[number], self._outputs[number]
@@ -349,18 +441,18 @@ class _Run:
 
     def _signal(self, number: int) -> None:
         """Send a signal to the program and what it has started."""
+        self._tell(b"s%d\n" % number)
+
+    def _tell(self, message: bytes) -> None:
         try:
-            self._channel.send(b"s%d\n" % number)
+            self._channel.send(message)
         except OSError:
             pass  # the worker has ended
 
     async def _kill(self) -> None:
         """Kill the whole process tree, after SIGTERM; where that fails, the box with everything in it."""
         for message, seconds in ((b"s%d\n" % signal.SIGTERM, TERM_SECONDS), (b"K", KILL_SECONDS)):
-            try:
-                self._channel.send(message)
-            except OSError:
-                pass  # the worker has ended
+            self._tell(message)
             try:
                 async with asyncio.timeout(seconds):
                     await self._ending.gone.wait()
@@ -384,6 +476,9 @@ class _Run:
             parts.append(self._held.get(number, b""))
             if rest := b"".join(parts):
                 self._inputs[number].unread(rest)
+        self._no_terminal()
+        if (terminal := self._terminal.result()) >= 0:
+            self._ours[TERMINAL] = terminal
         if self._ending.gone.is_set():
             for number in list(self._ours):
                 self._close(number)

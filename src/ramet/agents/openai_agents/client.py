@@ -15,6 +15,7 @@ from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec, resolve_snapshot
 
 from ramet.agents.openai_agents.open_sandboxes import OPEN, SessionSource, drop_sandbox, open_sandbox
 from ramet.agents.openai_agents.session import RametSandboxSession, RametSandboxSessionState
+from ramet.native.options import Native
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.session import DEFAULT_AGENT_ID
 from ramet.workspace.workspace import Workspace
@@ -61,6 +62,7 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         mounts: Mapping[str, MountForm] | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         allow_host_paths: bool = False,
+        native: Native | bool | None = None,
     ) -> None:
         """Configure a client. Every session has `mounts`: absolute path to resource, or to (resource, mode).
 
@@ -70,10 +72,13 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         with `allow_host_paths` it is that host directory, as with the SDK's local backend.
 
         With `workspace`, all sessions use it at the manifest's root (`/workspace`); you close it.
+
+        With `native`, `exec` runs real programs such as `python3` too, in a box (`docs/native.md`), and `pty_*` use
+        real terminals.
         """
         self._instrumentation = instrumentation if instrumentation is not None else Instrumentation()
         self._dependencies = dependencies
-        self._given = SessionSource(dict(mounts or {}), workspace, agent_id, allow_host_paths)
+        self._given = SessionSource(dict(mounts or {}), workspace, agent_id, allow_host_paths, native)
 
     async def create(
         self,

@@ -23,6 +23,7 @@ from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.core.resource import Resource
 from ramet.core.stat import Kind
+from ramet.native.options import Native
 from ramet.workspace.mounts import MountForm, MountMode, as_mounts
 from ramet.workspace.session import DEFAULT_AGENT_ID
 from ramet.workspace.workspace import Workspace
@@ -45,6 +46,7 @@ class SessionSource(NamedTuple):
     agent_id: str = DEFAULT_AGENT_ID
     host_paths: bool = False
     """Whether a grant that names a path only stands for the same directory of this machine."""
+    native: Native | bool | None = None
 
 
 @dataclass
@@ -172,7 +174,7 @@ async def open_sandbox(session_id: uuid.UUID, manifest: Any, given: SessionSourc
                 mode = MountMode.READ if grant.read_only else MountMode.WRITE
                 mounts[grant.path] = (DiskResource(str(PurePath(source))), mode)
         if given.workspace is None:
-            found = OpenSandbox(root, Workspace({**mounts, str(root): RAMResource()}))
+            found = OpenSandbox(root, Workspace({**mounts, str(root): RAMResource()}, native=given.native))
         else:
             found = OpenSandbox(root, given.workspace, f"sandbox-{session_id.hex[:12]}", owned=False)
             for prefix, mount in as_mounts(mounts).items():

@@ -24,6 +24,7 @@ from agents.sandbox.session.pty_types import (
 from ramet.agents.openai_agents.open_sandboxes import OpenSandbox
 from ramet.core.paths import encode
 from ramet.core.streams import PipeReader, PipeWriter, pipe
+from ramet.core.terminal import TerminalInput
 
 END_OF_INPUT = "\x04"
 ENDING_KEY = re.compile("[\x03\x1c]")
@@ -40,6 +41,8 @@ class Terminal:
 
     stdin: PipeWriter | None
     """None if it was started without a terminal."""
+    real: bool = False
+    """Whether programs of the machine draw on a terminal of the kernel."""
     chunks: deque[bytes] = field(default_factory=deque)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     notify: asyncio.Event = field(default_factory=asyncio.Event)
@@ -73,7 +76,7 @@ class Terminals:
         reader, writer = pipe() if tty else (None, None)
         if reader is not None:
             reader.terminal = True
-        terminal = Terminal(writer)
+        terminal = Terminal(writer, real=tty and live.workspace.programs is not None)
         terminal.task = asyncio.create_task(_run(live, text, env, terminal, reader))
         await self._make_room()
         process_id = int(allocate_pty_process_id(set(self._terminals)))
@@ -91,6 +94,9 @@ class Terminals:
         if terminal.stdin is None:
             raise RuntimeError("stdin is not available for this process")
         key = ENDING_KEY.search(chars)
+        if terminal.real:
+            terminal.stdin.write(encode(chars))  # the program's terminal echoes and interprets it
+            return
         before = chars[: key.start()] if key is not None else chars
         typed, ended, _ = before.partition(END_OF_INPUT)
         if typed and not terminal.closed.is_set():
@@ -158,7 +164,9 @@ async def _run(
     try:
         live.workspace.create_session(session_id, env=env, cwd=str(live.root))
         try:
-            execution = live.workspace.execute(text, session_id, stdin=stdin, agent_id=live.agent_id)
+            native = True if terminal.real else None
+            given = TerminalInput(stdin.read) if stdin is not None and terminal.real else stdin
+            execution = live.workspace.execute(text, session_id, stdin=given, agent_id=live.agent_id, native=native)
             async for output in execution:
                 terminal.say(output.data)
             if execution.result is not None:

@@ -14,11 +14,13 @@ from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
+from ramet.apps.cli.terminal import UserTerminal, has_terminal
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
     from ramet.workspace.execution import Execution
     from ramet.workspace.result import IOResult
+    from ramet.workspace.workspace import Workspace
 
 SCRATCH: Final = ("/tmp", "/home/user", "/dev")
 
@@ -40,6 +42,7 @@ class ExecRequest(NamedTuple):
     wait: float = 0.0
     from_stdin: bool = False
     """Whether the command was read from stdin."""
+    tty: bool = False
 
 
 def execute(
@@ -75,6 +78,9 @@ def execute(
         ),
     ] = False,
     native: Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")] = False,
+    tty: Annotated[
+        bool, Option("--tty", "-t", help="Run the command by real bash on a terminal: editors, REPLs, progress bars.")
+    ] = False,
 ) -> int:
     """Run a command in a workspace and commit what it changed. The exit status is the command's."""
     import asyncio
@@ -86,12 +92,16 @@ def execute(
         text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
         if not text.strip():
             raise RametError("invalid_argument", "missing argument COMMAND", "write ramet exec NAME 'COMMAND'")
+    if tty and (as_json or not has_terminal()):
+        raise RametError("invalid_argument", "cannot use --tty without a terminal", "leave it out, and --json too")
     options = {
         "timeout": timeout, "cwd": cwd, "env": dict(_pairs("--env", env)) or None, "session_id": session,
         "agent_id": agent or user_name(),
         "meta": {key: _number(value) for key, value in _pairs("--meta", meta)} | ({"run": run} if run else {}),
     }  # fmt: skip
-    request = ExecRequest(name, text, store, options, message, author, config, quiet, as_json, native, wait, from_stdin)
+    request = ExecRequest(
+        name, text, store, options, message, author, config, quiet, as_json, native, wait, from_stdin, tty
+    )  # fmt: skip
     return asyncio.run(_run(request))
 
 
@@ -120,9 +130,12 @@ async def _run(line: ExecRequest) -> int:
         stdin = None if sys.stdin.isatty() or line.from_stdin else _stdin()
         await _make_session(ws, line.options["session_id"])
         told = {"message": line.message, "author": line.author} if line.store.startswith(SERVERS) else {}
-        execution = ws.execute(text, stdin=stdin, **line.options, **told)
         try:
-            result = await execution if line.as_json else await _stream_output(execution)
+            if line.tty:
+                result = await _on_terminal(ws, text, line.options)
+            else:
+                execution = ws.execute(text, stdin=stdin, **line.options, **told)
+                result = await execution if line.as_json else await _stream_output(execution)
         finally:  # also after an interrupt or a closed pipe: changes made so far are committed
             if getattr(ws, "lease", None) is not None:
                 subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
@@ -160,6 +173,16 @@ async def _make_session(ws: Any, session: str) -> None:
             await made
 
 
+async def _on_terminal(ws: Workspace, text: str, options: dict[str, Any]) -> IOResult:
+    """Run the text by real bash on its own terminal."""
+    import asyncio
+
+    user = UserTerminal()
+    env = {"TERM": os.environ.get("TERM", "xterm"), **(options["env"] or {})}
+    with user.watched(asyncio.get_running_loop()):
+        return await _stream_output(ws.execute(text, stdin=user.input, native=True, **{**options, "env": env}))
+
+
 async def _stream_output(execution: Execution) -> IOResult:
     """Copy a command's output as it arrives; a failed write ends the command."""
     async with aclosing(aiter(execution)) as pieces:  # type: ignore[type-var]
@@ -191,6 +214,8 @@ def _open(line: ExecRequest) -> tuple[Any, str]:
             "unsupported", "cannot turn on native programs of a server's workspace",
             "Create it with --native, on a server that was started with --native.",
         )  # fmt: skip
+    if line.tty and line.store.startswith(SERVERS):
+        raise RametError("unsupported", "cannot use --tty with a server", "Leave it out.")
     if line.command is None:
         if config is None:
             raise RametError("invalid_argument", "missing argument COMMAND", "write ramet exec NAME 'COMMAND'")

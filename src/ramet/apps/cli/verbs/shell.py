@@ -15,7 +15,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import split_name
@@ -25,6 +26,7 @@ from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.patches import show_patches
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, SERVERS, config_of, local_store, remote_store, store_for
+from ramet.apps.cli.terminal import UserTerminal, has_terminal
 from ramet.core.errors import RametError
 from ramet.workspace.changes import WRITES
 from ramet.workspace.loop_thread import LoopThread
@@ -113,12 +115,18 @@ class Terminal:
         self._since = time.time()
         self._told = getattr(ws.history, "next_number", 0)  # a server knows its own
         self._status = 0
+        if getattr(ws, "programs", None) is not None and has_terminal():
+            self._user = UserTerminal()
+            self._more = {"stdin": self._user.input, "env": {"TERM": os.environ.get("TERM", "xterm")}}
         self._own: dict[str, Callable[[str], None]] = {
             "!commit": self._commit, "!log": self._log, "!diff": self._diff, "!fork": self._fork, "!tag": self._tag,
             "!mounts": self._mounts, "!help": self._help,
         }  # fmt: skip
 
     _leaving = "commits and leaves"
+    _user: UserTerminal | None = None
+    """What programs of the machine read and draw on."""
+    _more: Mapping[str, Any] = MappingProxyType({})
 
     def run(self) -> int:
         """Read and run commands until the user leaves; return the last status, or the argument of `exit`."""
@@ -260,7 +268,8 @@ class Terminal:
                 task.cancel()
 
         try:
-            self._loop.start(act()).result()
+            with self._user.watched(self._loop.loop) if self._user is not None else contextlib.nullcontext():
+                self._loop.start(act()).result()
         except KeyboardInterrupt:
             stopped.set()
             self._loop.loop.call_soon_threadsafe(stop)
@@ -270,7 +279,7 @@ class Terminal:
             pass
 
     async def _run(self, text: str) -> None:
-        execution = self._ws.execute(text)
+        execution = self._ws.execute(text, **self._more)
         async for piece in execution:
             stream = sys.stdout if piece.fd == 1 else sys.stderr
             stream.buffer.write(piece.data)
