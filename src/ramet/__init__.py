@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.notion import NotionResource as NotionResource
     from ramet.backends.services.slack import SlackConfig as SlackConfig
     from ramet.backends.services.slack import SlackResource as SlackResource
+    from ramet.backends.services.telegram import TelegramConfig as TelegramConfig
+    from ramet.backends.services.telegram import TelegramResource as TelegramResource
     from ramet.backends.services.trello import TrelloConfig as TrelloConfig
     from ramet.backends.services.trello import TrelloResource as TrelloResource
     from ramet.core.errors import LimitExceeded as LimitExceeded
@@ -128,6 +130,8 @@ _PLACES = {
     "Store": "ramet.workspace.stored.store",
     "SyncWorkspace": "ramet.workspace.sync",
     "Tag": "ramet.store.refs.tags",
+    "TelegramConfig": "ramet.backends.services.telegram",
+    "TelegramResource": "ramet.backends.services.telegram",
     "TrelloConfig": "ramet.backends.services.trello",
     "TrelloResource": "ramet.backends.services.trello",
     "Workspace": "ramet.workspace.workspace",
@@ -190,6 +194,8 @@ __all__ = [
     "Store",
     "SyncWorkspace",
     "Tag",
+    "TelegramConfig",
+    "TelegramResource",
     "TrelloConfig",
     "TrelloResource",
     "Workspace",

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.notion import NotionResource as NotionResource
     from ramet.backends.services.slack import SlackConfig as SlackConfig
     from ramet.backends.services.slack import SlackResource as SlackResource
+    from ramet.backends.services.telegram import TelegramConfig as TelegramConfig
+    from ramet.backends.services.telegram import TelegramResource as TelegramResource
     from ramet.backends.services.trello import TrelloConfig as TrelloConfig
     from ramet.backends.services.trello import TrelloResource as TrelloResource
 
@@ -85,6 +87,8 @@ _PLACES = {
     "SSHResource": "ramet.backends.remote.ssh",
     "SlackConfig": "ramet.backends.services.slack",
     "SlackResource": "ramet.backends.services.slack",
+    "TelegramConfig": "ramet.backends.services.telegram",
+    "TelegramResource": "ramet.backends.services.telegram",
     "TrelloConfig": "ramet.backends.services.trello",
     "TrelloResource": "ramet.backends.services.trello",
 }
@@ -124,6 +128,8 @@ __all__ = [
     "SSHResource",
     "SlackConfig",
     "SlackResource",
+    "TelegramConfig",
+    "TelegramResource",
     "TrelloConfig",
     "TrelloResource",
 ]

@@ -13,6 +13,7 @@ import base64
 import errno
 import inspect
 import json
+import logging
 import re
 import time
 from collections import deque
@@ -25,6 +26,7 @@ from ramet.backends.remote.http_client import HTTPClient, refusal
 from ramet.concurrency.loop_local import LoopLocal
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT
+from ramet.core.resource import REDACTED
 
 EARLY: Final = 60.0
 """Seconds before its end at which a token is renewed."""
@@ -96,6 +98,41 @@ class TokenAuth:
     def secrets(self) -> tuple[str, ...]:
         """What no message may contain."""
         return tuple(one for one in self._used if one)
+
+
+class PathToken(TokenAuth):
+    """A token that stands in the addresses of requests, not in a header. The client's log shows no such address."""
+
+    def _header(self) -> Mapping[str, str]:
+        return {}
+
+    async def value(self) -> str | None:
+        """The token to use now."""
+        await self.headers()
+        if self._token is None:
+            return None
+        _HIDDEN.secrets.add(self._token.value)
+        logging.getLogger("httpx2").addFilter(_HIDDEN)
+        return self._token.value
+
+
+class _HiddenFromLogs(logging.Filter):
+    """Replaces tokens in the addresses that the HTTP client logs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.secrets: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        for secret in self.secrets:
+            if secret in message:
+                message = message.replace(secret, REDACTED)
+                record.msg, record.args = message, ()
+        return True
+
+
+_HIDDEN: Final = _HiddenFromLogs()
 
 
 def basic(user: Callable[[], str | None], password: Callable[[], str | None]) -> TokenSource:

@@ -66,6 +66,7 @@ EXTRAS: Final = {
     "slack": Extra(("httpx2",), "no Slack mounts"),
     "trello": Extra(("httpx2",), "no Trello mounts"),
     "discord": Extra(("httpx2",), "no Discord mounts"),
+    "telegram": Extra(("httpx2",), "no Telegram mounts"),
     "redis": Extra(("redis",), "no Redis mounts"),
     "ssh": Extra(("asyncssh",), "no SSH mounts"),
     "postgres": Extra(("asyncpg", "psycopg"), "no PostgreSQL mounts, no refs in PostgreSQL"),
