@@ -335,7 +335,7 @@ class RemoteRef:
 
     def undo(self, *, agent: str | None = None, run: str | None = None, message: str = "") -> MergeResult:
         """Undo the last change, or what an agent or run changed and nothing else. Conflicts change nothing."""
-        return self._merged(self._post("undo", 409, agent=agent, run=run, message=message))
+        return self._merge_result(self._post("undo", 409, agent=agent, run=run, message=message))
 
     def merge(
         self,
@@ -351,11 +351,11 @@ class RemoteRef:
         """
         name = f"{other.workspace}@{other.id.hex()}" if isinstance(other, Revision) else other
         contents = {path: base64.b64encode(content).decode() for path, content in (edited or {}).items()}
-        return self._merged(
+        return self._merge_result(
             self._post("merge", 409, other=name, message=message, take=dict(take or {}), edited=contents)
         )
 
-    def _merged(self, found: dict[str, Any]) -> MergeResult:
+    def _merge_result(self, found: dict[str, Any]) -> MergeResult:
         from ramet.store.verbs.merge import MergeConflict
         from ramet.store.verbs.revert import MergeResult
 

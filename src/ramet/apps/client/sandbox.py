@@ -121,13 +121,13 @@ class RemoteSandbox:
         """Fetch its state: it may have ended."""
         return self._take(self._http.get(f"/v1/sandboxes/{quote_text(self.name)}"))
 
-    def _running(self) -> None:
+    def _check_running(self) -> None:
         if self.phase != "Ready":
             raise RametError("closed", f"{self.name or 'the sandbox'} is not running", "start it, or create another")
 
     def exec(self, command: str | Sequence[str], **options: Any) -> IOResult:
         """Run shell text, or an argv; options as for `execute` (`session_id`, `cwd`, `meta`, ...)."""
-        self._running()
+        self._check_running()
         text = command if isinstance(command, str) else shlex.join(command)
         stdin = options.pop("stdin", None)
         session, agent = options.pop("session_id", DEFAULT_SESSION_ID), options.pop("agent_id", DEFAULT_AGENT_ID)
@@ -176,7 +176,7 @@ class RemoteFiles:
         self._sandbox = sandbox
 
     def _place(self, verb: str, path: str) -> str:
-        self._sandbox._running()
+        self._sandbox._check_running()
         return f"{self._sandbox._url}/{verb}?{where(str(parse(path, parse(HOME))))}"
 
     def write(self, path: str, data: str | bytes) -> None:

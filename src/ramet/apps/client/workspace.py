@@ -165,14 +165,14 @@ class RemoteWorkspace:
 
     async def _run(self, body: dict[str, Any], stdin: Stdin, channels: Channels) -> IOResult:
         try:
-            done = await self._streamed(await request_body(body, stdin), channels)
+            done = await self._stream_exec(await request_body(body, stdin), channels)
         except httpx2.TransportError as error:
             why = str(error) or type(error).__name__
             remedy = "see the server's log, and check what the command did"
             raise RametError("unavailable", f"the server disconnected: {why}", remedy) from None
         return result_of(done, channels.captured_out.getvalue(), channels.captured_err.getvalue())
 
-    async def _streamed(self, request: dict[str, Any], channels: Channels) -> Any:
+    async def _stream_exec(self, request: dict[str, Any], channels: Channels) -> Any:
         last: dict[str, Any] | None = None
         async with self._http.stream("POST", f"{self._url}/exec", **request) as response:
             if response.status_code >= 400:

@@ -40,7 +40,7 @@ def mcp_server(
     box = Toolbox(ws) if box is None else box
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(tool) for tool in chosen.values()])
+        return types.ListToolsResult(tools=[_describe_tool(tool) for tool in chosen.values()])
 
     async def call(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         async def tell(done: float, message: str) -> None:
@@ -87,7 +87,7 @@ def _sendable(value: Any) -> Any:
     return value
 
 
-def _described(tool: Tool) -> types.Tool:
+def _describe_tool(tool: Tool) -> types.Tool:
     return types.Tool(
         name=tool.name, description=tool.description, input_schema=tool.schema, output_schema={"type": "object"},
         annotations=types.ToolAnnotations(
@@ -120,7 +120,7 @@ async def _resource(box: Toolbox, uri: str) -> Any:
 
 
 @asynccontextmanager
-async def _served(
+async def _open_server(
     store: Store | RemoteStore, name: str, tools: Iterable[str] | None, config: Config | None, native: bool = False
 ) -> AsyncIterator[Server[Any]]:
     """Open a workspace of a store or a remote server, and yield its MCP server."""
@@ -148,7 +148,7 @@ async def run_stdio(
     native: bool = False,
 ) -> None:
     """Serve a workspace on stdin and stdout; commit changes when the client disconnects."""
-    async with _served(store, name, tools, config, native) as server, stdio_server() as (reading, writing):
+    async with _open_server(store, name, tools, config, native) as server, stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
@@ -175,7 +175,7 @@ async def run_http(
     from ramet.apps.server.connections import configure
     from ramet.apps.server.settings import ServerSettings
 
-    async with _served(store, name, tools, config, native) as served:
+    async with _open_server(store, name, tools, config, native) as served:
         settings = ServerSettings(token=token)
         app = BoundedBody(served.streamable_http_app(), settings.bounds.json_bytes)
         http = configure(Authentication(app, settings), settings.bounds, port=port)

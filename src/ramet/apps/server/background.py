@@ -69,13 +69,13 @@ async def long_work(
     if stream:
         return Reply(headers=[NDJSON, NO_STORE], blocks=_lines(api, work, told, after))
     progress = ThreadProgress()
-    found = await call.watched(_running(api, work, progress))
+    found = await call.watched(_run_task(api, work, progress))
     if after is not None:
         after(found)
     return answer(told(found))
 
 
-async def _running(api: Api, work: Callable[[ThreadProgress], T], progress: ThreadProgress) -> T:
+async def _run_task(api: Api, work: Callable[[ThreadProgress], T], progress: ThreadProgress) -> T:
     api.working += 1
     # A separate thread: the store's threads are few, and ordinary requests need them.
     task = asyncio.ensure_future(asyncio.to_thread(_stoppable, work, progress))
@@ -100,7 +100,7 @@ async def _lines(
     api: Api, work: Callable[[ThreadProgress], T], told: Callable[[T], object], after: Callable[[T], object] | None
 ) -> AsyncIterator[bytes]:
     progress = ThreadProgress()
-    task = asyncio.ensure_future(_running(api, work, progress))
+    task = asyncio.ensure_future(_run_task(api, work, progress))
     try:
         while not task.done():
             news = asyncio.ensure_future(progress.news.get())

@@ -446,7 +446,7 @@ class OpenWorkspaces:
         """End a sandbox once and commit its revision; wait for running commands, stop detached ones."""
         async with self._alone(hosted.name):
             if hosted.ended_at is None:
-                await _stopped(hosted)
+                await _stop_jobs(hosted)
                 await self._empty(hosted)
                 await self._dehydrate(hosted, wanted)
 
@@ -496,7 +496,7 @@ class OpenWorkspaces:
             await asyncio.gather(self._sweeper, return_exceptions=True)
         failed: list[BaseException] = []
         for hosted in list(self._open.values()):
-            await _stopped(hosted)
+            await _stop_jobs(hosted)
             try:
                 await self._drop(hosted)
             except (RametError, OSError, ValueError) as error:
@@ -505,7 +505,7 @@ class OpenWorkspaces:
         return failed
 
 
-async def _stopped(hosted: OpenWorkspace) -> None:
+async def _stop_jobs(hosted: OpenWorkspace) -> None:
     """Stop all detached commands."""
     tasks = [job.task for job in hosted.jobs.values()]
     for task in tasks:

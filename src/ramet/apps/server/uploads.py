@@ -42,26 +42,26 @@ class EncryptedFile(io.RawIOBase):
         self._at = place
         return cipher
 
-    def _turned(self, data: bytes) -> bytes:
+    def _cipher_bytes(self, data: bytes) -> bytes:
         """Encrypt or decrypt bytes at the current offset; in counter mode both are the same operation."""
         if self._at != self._place:
             self._cipher = self._cipher_at(self._place)
-        turned = self._cipher.update(data)
+        done = self._cipher.update(data)
         self._at = self._place = self._place + len(data)
-        return turned
+        return done
 
     def write(self, data: Any, /) -> int:
         if self._place != self._size:
             raise io.UnsupportedOperation("only sequential writes")
         plain = bytes(data)
         self._file.seek(self._place)
-        self._file.write(self._turned(plain))
+        self._file.write(self._cipher_bytes(plain))
         self._size = self._place
         return len(plain)
 
     def readinto(self, buffer: Any, /) -> int:
         self._file.seek(self._place)
-        data = self._turned(self._file.read(len(buffer)))
+        data = self._cipher_bytes(self._file.read(len(buffer)))
         buffer[: len(data)] = data
         return len(data)
 

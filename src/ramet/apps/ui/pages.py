@@ -126,7 +126,7 @@ class Pages:
             return answer({"link": self.links.make(self._bearer(call))}, 201)
         if path == "/redeem":
             self._only(method, "POST")
-            return await self._redeemed(call)
+            return await self._redeem(call)
         found = self._files.get(path)
         if found is None:
             raise Refusal("not_found", "no such route", f"Open {UI}/.")
@@ -158,7 +158,7 @@ class Pages:
             )  # fmt: skip
         return token.decode("latin-1")
 
-    async def _redeemed(self, call: Call) -> Reply:
+    async def _redeem(self, call: Call) -> Reply:
         code = (await call.body(1000)).strip()
         token = self.links.redeem(code) if CODE.fullmatch(code) else None
         if token is None:

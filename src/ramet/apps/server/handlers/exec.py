@@ -77,7 +77,7 @@ async def _run_with_stdin_body(api: Api, call: Call) -> Reply:
         file = stack.enter_context(
             spool(sealed=store is not None and as_encrypted(store.repository.objects) is not None)
         )
-        asked = decode_json(await _spooled(api, call, file), models.Exec)
+        asked = decode_json(await _spool_stdin(api, call, file), models.Exec)
         if asked.stdin is not None or asked.stdin_base64 is not None:
             raise _twice()
         if asked.detach:
@@ -90,7 +90,7 @@ async def _run_with_stdin_body(api: Api, call: Call) -> Reply:
         return reply
 
 
-async def _spooled(api: Api, call: Call, file: IO[bytes]) -> bytes:
+async def _spool_stdin(api: Api, call: Call, file: IO[bytes]) -> bytes:
     """Return the first line of a body; write the rest to the file."""
     bounds = api.settings.bounds
     head, whole = b"", False
@@ -129,7 +129,7 @@ async def _run(api: Api, call: Call, asked: models.Exec, stdin: Stdin) -> Reply:
         if asked.stream:
             reply = Reply(status=200, headers=[NDJSON, NO_STORE])
             execution = _execution(hosted, asked, stdin, api.settings.bounds.command_seconds, buffered=False)
-            reply.blocks = _streamed(api, hosted, asked, execution)
+            reply.blocks = _stream_reply(api, hosted, asked, execution)
             handed_over = True
             return reply
         execution = _execution(hosted, asked, stdin, api.settings.bounds.command_seconds)
@@ -148,7 +148,7 @@ async def _past(api: Api, call: Call, asked: models.Exec, revision: str, stdin: 
         hosted = await stack.enter_async_context(api.workspaces.past(call.parts[0], revision))
         execution = _execution(hosted, asked, stdin, api.settings.bounds.command_seconds, buffered=not asked.stream)
         if asked.stream:
-            blocks = _streamed(api, hosted, asked, execution)
+            blocks = _stream_reply(api, hosted, asked, execution)
             return Reply(headers=[NDJSON, NO_STORE], blocks=_until(blocks, stack.pop_all()))
         return answer(exec_result(await call.watched(execution), asked.encoding == "base64"))
 
@@ -220,7 +220,7 @@ def _subject(hosted: OpenWorkspace, asked: models.Exec) -> str:
     return hosted.ws.secrets.scrub_text(asked.command.strip().partition("\n")[0][:72])
 
 
-async def _streamed(
+async def _stream_reply(
     api: Api, hosted: OpenWorkspace, asked: models.Exec, execution: Execution
 ) -> AsyncGenerator[bytes, None]:
     forced = asked.encoding == "base64"

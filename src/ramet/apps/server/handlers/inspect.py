@@ -134,11 +134,11 @@ async def git(api: Api, call: Call) -> Reply:
         await hosted.committer.commit()
     await api.workspaces.blocking(lambda: handle().find())
     done = GitExport(branch_name(name))
-    pieces = _reported(fast_import(repository, name, done), done)
+    pieces = _append_report(fast_import(repository, name, done), done)
     return Reply(headers=[BYTES, NO_STORE], blocks=blocks_of(api, pieces))
 
 
-def _reported(pieces: Iterator[bytes], done: GitExport) -> Iterator[bytes]:
+def _append_report(pieces: Iterator[bytes], done: GitExport) -> Iterator[bytes]:
     for piece in pieces:
         yield (b"# ramet %s\n" % encode_json(done) + piece) if piece == b"done\n" else piece
 

@@ -255,10 +255,10 @@ async def push(api: Api, call: Call) -> Reply:
 
 async def pushes(api: Api, call: Call) -> Reply:
     handle = api.handle(call)
-    return answer(care.PushList([_waiting(one) for one in await api.workspaces.blocking(lambda: handle().pushes())]))
+    return answer(care.PushList([_push_info(one) for one in await api.workspaces.blocking(lambda: handle().pushes())]))
 
 
-def _waiting(push: Push) -> care.Waiting:
+def _push_info(push: Push) -> care.Waiting:
     secret = None if push.secret is None else list(push.secret)
     return care.Waiting(
         push.workspace, push.revision, push.remote, push.branch, list(push.paths), push.username, secret

@@ -32,7 +32,7 @@ def _info(found: OpenSandbox) -> models.SandboxInfo:
     )  # fmt: skip
 
 
-def _named(api: Api, name: str) -> OpenSandbox:
+def _find_sandbox(api: Api, name: str) -> OpenSandbox:
     found = api.workspaces.sandboxes.get(name)
     if found is None:
         raise no_sandbox(name)
@@ -47,7 +47,7 @@ async def sandboxes(api: Api, call: Call) -> Reply:
 
 
 async def sandbox(api: Api, call: Call) -> Reply:
-    return answer(_info(_named(api, call.parts[0])))
+    return answer(_info(_find_sandbox(api, call.parts[0])))
 
 
 async def create(api: Api, call: Call) -> Reply:
@@ -66,7 +66,7 @@ async def create(api: Api, call: Call) -> Reply:
 
 async def terminate(api: Api, call: Call) -> Reply:
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.Terminate)
-    found = _named(api, call.parts[0])
+    found = _find_sandbox(api, call.parts[0])
     wanted = found.sandbox.wanted(asked.outputs, asked.checkpoint)
     for output in wanted.git:
         allowed_remote(api, push_target(output, git_settings(found.asked), found.name)[0])
