@@ -27,7 +27,7 @@ KINDS: Final = (
 MetaValue = str | int | float | bool
 
 
-class ExecutionRecord(msgspec.Struct, frozen=True):
+class ExecutionRecord(msgspec.Struct, frozen=True, gc=False):
     """One change of the workspace, or one `execute` call. Numbers are its ids and never repeat.
 
     - Output is cut at `HEAD_BYTES`; `stdout_bytes` is its full size.
@@ -63,7 +63,8 @@ class ExecutionRecord(msgspec.Struct, frozen=True):
     parent: int = 0
     """The number of the record that this one is part of, such as that of a branch; 0 for none."""
     cpu: float = 0.0
-    """CPU seconds of the event loop's thread meanwhile; calls that run at the same time share it."""
+    """CPU seconds of the event loop's thread meanwhile; calls that run at the same time share it. Below a millisecond
+    it is the duration."""
     meta: dict[str, MetaValue] = msgspec.field(default_factory=dict)
     """What the caller gave to `execute(..., meta={...})`: tokens, money, turn, ..."""
 

@@ -33,6 +33,8 @@ MAX_META: Final = 32
 """Entries of `meta`."""
 MAX_META_TEXT: Final = 256
 """Characters of a key or a text in `meta`."""
+SHORT: Final = 0.001
+"""Seconds: below this a record's CPU time is not measured."""
 UNRECORDED: Final = ("/dev/", "/.sessions/")
 """Trees of the workspace itself, which hold no files."""
 DEFAULT_AGENT_ID: Final = "default"
@@ -145,7 +147,7 @@ class Recorder:
             command=scrub(entry.command), started_at=entry.started_at, ended_at=ended,
             kind=entry.kind, principal=entry.actor.principal,
             paths_written=tuple(map(scrub, entry.written)), paths_removed=tuple(map(scrub, entry.removed)),
-            paths_cut=entry.cut, cpu=max(0.0, time.thread_time() - entry.started_cpu),
+            paths_cut=entry.cut, cpu=_cpu_seconds(entry, ended),
             bytes_read=dict(entry.bytes_read), bytes_written=dict(entry.bytes_written),
             meta={key: scrub(value) if isinstance(value, str) else value for key, value in entry.meta.items()},
             **{"exit_code": 0, **fields},
@@ -291,6 +293,12 @@ class _StreamWatch:
                 entry.write(str(self.path))
         if recorder.ledger is not None and self.path is not None:
             recorder.ledger.streamed(self.path, entry)
+
+
+def _cpu_seconds(entry: OpenRecord, ended: float) -> float:
+    """Return the CPU seconds of a record; those of a very short one are its duration, which costs no system call."""
+    seconds = ended - entry.started_at
+    return seconds if 0 <= seconds < SHORT else max(0.0, time.thread_time() - entry.started_cpu)
 
 
 def _line(text: str) -> str:
