@@ -71,7 +71,6 @@ def files() -> dict[str, bytes]:
         "starlist": "\n".join(f"{word[:6]}.*{word[6:]}" for word in words[:10_000]).encode() + b"\n",
         "awk": b"/" + choice + b"/ { n++ } END { print n }\n",
         "sed": b"s/" + choice.replace(b"|", b"\\|") + b"/x/g\n",
-        "sedlines": b"".join(f"s/{word}/x/g\n".encode() for word in words[:20_000]),
         "some": b"a line of text xyzzyxyz\n" * 2000 + words[7].encode() + b"\n",
         "line": (b"0123456789" * 100 + b" ") * (MIB // 1001) + b"\n",
         "fields": b"abc def, " * 20_000 + b"\n",
