@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.github.repository import GitHubResource as GitHubResource
     from ramet.backends.services.google.drive import GoogleDriveConfig as GoogleDriveConfig
     from ramet.backends.services.google.drive import GoogleDriveResource as GoogleDriveResource
+    from ramet.backends.services.google.gmail import GmailConfig as GmailConfig
+    from ramet.backends.services.google.gmail import GmailResource as GmailResource
     from ramet.backends.services.linear import LinearConfig as LinearConfig
     from ramet.backends.services.linear import LinearResource as LinearResource
     from ramet.backends.services.notion import NotionConfig as NotionConfig
@@ -63,6 +65,8 @@ _PLACES = {
     "GCSResource": "ramet.backends.objects.gcs",
     "GitHubCIConfig": "ramet.backends.services.github.ci",
     "GitHubCIResource": "ramet.backends.services.github.ci",
+    "GmailConfig": "ramet.backends.services.google.gmail",
+    "GmailResource": "ramet.backends.services.google.gmail",
     "GoogleDriveConfig": "ramet.backends.services.google.drive",
     "GoogleDriveResource": "ramet.backends.services.google.drive",
     "GitHubConfig": "ramet.backends.services.github.repository",
@@ -106,6 +110,8 @@ __all__ = [
     "GitHubCIResource",
     "GitHubConfig",
     "GitHubResource",
+    "GmailConfig",
+    "GmailResource",
     "GoogleDriveConfig",
     "GoogleDriveResource",
     "HTTPConfig",

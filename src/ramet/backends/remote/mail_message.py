@@ -142,7 +142,7 @@ def heading(raw: str | bytes | None) -> str:
         return plain
 
 
-def stem(subject: str, uid: int) -> str:
+def stem(subject: str, uid: int | str) -> str:
     """`<subject>__<uid>`: a name that needs no quoting in a shell."""
     plain = re.sub(r"_+", "_", _PLAIN.sub("_", subject)).strip("_.-") or "no_subject"
     cut = plain.encode()[:STEM_BYTES].decode("utf-8", "ignore").rstrip("_")
@@ -181,9 +181,11 @@ def as_text(part: Part, raw: bytes) -> str:
     return plain.replace("\r\n", "\n")
 
 
-def as_json(about: dict[str, object], header: bytes, bodies: list[tuple[Part, str]], files: dict[str, Part]) -> bytes:
+def as_json(
+    about: dict[str, object], header: bytes | Message, bodies: list[tuple[Part, str]], files: dict[str, Part]
+) -> bytes:
     """A message to be read: its header in words, its text, and what hangs on it."""
-    message = message_from_bytes(header)
+    message = message_from_bytes(header) if isinstance(header, bytes) else header
     plain: dict[str, object] = {
         **about,
         "subject": heading(message["subject"]),

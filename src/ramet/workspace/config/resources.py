@@ -281,6 +281,7 @@ BACKENDS: Final[Mapping[str, Backend]] = {
         "a repository on GitHub: code, issues, pull requests, releases", "github.repository", "GitHub", "github"
     ),
     "github_ci": _service("the workflow runs of a repository on GitHub", "github.ci", "GitHubCI", "github"),
+    "gmail": _service("a mailbox of Gmail", "google.gmail", "Gmail", "gmail"),
     "gdrive": _service("a Google Drive", "google.drive", "GoogleDrive", "gdrive"),
     "linear": _service("the teams of a Linear workspace: issues, projects, documents", "linear", "Linear"),
     "notion": _service("the pages and databases of a Notion workspace", "notion", "Notion"),
