@@ -62,6 +62,12 @@ class Runtime:
             own_everything(place.lower, self.layout.owner)
         return self._add(prefix, place)
 
+    def add_overlay(self, prefix: str, directory: str, copy: Callable[[str], object]) -> TreePlace:
+        """Add an overlay over a directory of the host. Root's box, whose user is another, gets a copy of it."""
+        if self.layout.owner.foreign:
+            return self.add_tree(prefix, copy)
+        return self._add(prefix, replace(self.layout.add_tree(), shared=(directory,)))
+
     def _add(self, prefix: str, place: TreePlace) -> TreePlace:
         if prefix == "/":
             taken = sorted(name for name in SYSTEM_NAMES if place.has(name))

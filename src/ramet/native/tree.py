@@ -23,6 +23,10 @@ from ramet.native.layout import SYSTEM_NAMES, Owner, TreePlace, file_owner
 from ramet.native.upper import walk_upper
 
 
+class OverlaidDirectory(DiskResource):
+    """A directory of the host as the lower layer of an overlay: a native workspace never writes to it."""
+
+
 class TreeResource(DiskResource):
     """One overlay of a box. `adopt` replaces its descriptor when the box was built again."""
 

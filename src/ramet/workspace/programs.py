@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
+from ramet.backends.local.host_copy import copy_tree
 from ramet.concurrency.sizes import BATCH
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode, parse
@@ -19,7 +21,7 @@ from ramet.native.lowers import StoredTrees
 from ramet.native.options import Native
 from ramet.native.program import cannot_execute
 from ramet.native.runtime import Runtime
-from ramet.native.tree import TreeResource
+from ramet.native.tree import OverlaidDirectory, TreeResource
 from ramet.workspace.mounts import Mount, MountMode
 from ramet.workspace.recorder import Recorder
 
@@ -55,7 +57,10 @@ class NativePrograms:
         runtime, found = self._runtime, dict(mounts)
         try:
             for prefix, mount in sorted(mounts.items()):
-                if mount.memory is not None and mount.checkout is not None:
+                if isinstance(mount.resource, OverlaidDirectory):
+                    root = mount.resource.root
+                    runtime.add_overlay(str(prefix), root, partial(copy_tree, root))
+                elif mount.memory is not None and mount.checkout is not None:
                     runtime.add_checkout(str(prefix), mount.checkout)
                 elif mount.memory is not None:
                     runtime.add_memory(str(prefix), mount.memory)

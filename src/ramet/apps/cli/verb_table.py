@@ -64,6 +64,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     ),
     "In and out": (
         Verb("bind", "bind.bind", "Bind a real directory to a workspace while a program runs in it"),
+        Verb("try", "trial.try_program", "Run a program over the current directory, and see what it changed"),
         Verb("checkout", "transfer.checkout", "Write a revision to a directory on disk."),
         Verb("snapshot", "transfer.snapshot", "Write a workspace to a snapshot tar."),
         Verb("export", "transfer.export", "Write a revision as a snapshot tar (or with --tar a plain one)"),
@@ -134,6 +135,7 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "mount": ("ramet mount demo /data ./data --mode read", "ramet mount demo /scratch"),
     "umount": ("ramet umount demo /data",),
     "bind": ("ramet bind demo ./work -- make test", "ramet bind demo ./work"),
+    "try": ("ramet try -- make release", "ramet try --yes -- ./format.sh", "ramet try --keep migrated -- ./migrate"),
     "log": ("ramet log demo", "ramet log demo --graph"),
     "diff": ("ramet diff demo", "ramet diff demo@3 head --stat", "ramet diff demo other -- /src"),
     "show": ("ramet show demo@1:/greeting",),

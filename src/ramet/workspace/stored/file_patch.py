@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from stat import S_ISLNK
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ramet.commands.diff.changes import Change, changes
 from ramet.commands.diff.output import Side, Style, unified
 from ramet.core.paths import encode
-from ramet.store.model.trees import DIR, LINK, Node
+from ramet.store.model.trees import DIR, FILE, LINK, Node
 from ramet.store.verbs.diff import ChangeKind, Difference
 
 if TYPE_CHECKING:
@@ -104,11 +105,15 @@ def file_patches(
         yield _patch(workspace, one, before, after)
 
 
-def file_patch(path: str, before: bytes | None, after: bytes | None) -> FilePatch:
-    """Compare two contents of one path; None where there is none."""
+def file_patch(
+    path: str, before: bytes | None, after: bytes | None, modes: tuple[int, int] = (0o100644, 0o100644)
+) -> FilePatch:
+    """Compare two contents of one path; None where there is none. `modes` are those of stat(2)."""
     what: ChangeKind = "added" if before is None else "removed" if after is None else "modified"
-    old = None if before is None else Node(b"", 0, 0o644, 0, len(before), b"")
-    new = None if after is None else Node(b"", 0, 0o644, 0, len(after), b"")
+    old, new = (
+        None if data is None else Node(b"", LINK if S_ISLNK(mode) else FILE, mode & 0o7777, 0, len(data), b"")
+        for data, mode in zip((before, after), modes, strict=True)
+    )
     return _compare(Difference(path, what, old, new), before or b"", after or b"")
 
 

@@ -1,0 +1,123 @@
+"""`Trial`: run programs over a directory of the host; look at what they changed, then apply it or not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from stat import S_ISDIR, S_ISLNK
+from typing import Final, Self
+
+from ramet.backends.local.disk import DiskResource
+from ramet.core.errors import RametError
+from ramet.core.paths import Path, parse
+from ramet.native.layout import SYSTEM_NAMES
+from ramet.native.options import Native
+from ramet.native.overlay_changes import OverlayChange, apply, conflicts, overlay_changes
+from ramet.native.tree import OverlaidDirectory, TreeResource
+from ramet.workspace.mounts import MountForm, MountMode
+from ramet.workspace.stored.file_patch import PATCH_BYTES, FilePatch, file_patch
+from ramet.workspace.stored.store import Store
+from ramet.workspace.workspace import Workspace
+
+CLOCK_SECONDS: Final = 0.02
+"""Longer than the kernel's clock for file times stands still."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of changes: nothing is applied when there are conflicts."""
+
+    paths: tuple[Path, ...] = ()
+    conflicts: tuple[Path, ...] = ()
+    skipped: tuple[Path, ...] = field(default=())
+    """Sockets and pipes."""
+
+
+class Trial:
+    """`async with Trial("project") as trial:` then `trial.workspace.execute(...)`, `changes()` and `apply()`."""
+
+    def __init__(
+        self, directory: str, *, readable: Iterable[str] = (), native: Native | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """Open the directory; programs see it at its own path, and `readable` directories without writing."""
+        self.directory = os.path.realpath(directory)
+        if not os.path.isdir(self.directory):
+            raise RametError("not_found", f"cannot try in {directory}: it is no directory", "Go to a directory.")
+        top = self.directory[1:].partition("/")[0]
+        if not top or top in SYSTEM_NAMES:
+            raise RametError(
+                "invalid_argument", f"cannot try in {self.directory}: it belongs to the box", "Use another directory."
+            )
+        self._env, self._native = env, native or Native()
+        self._mounts: dict[str, MountForm] = {self.directory: OverlaidDirectory(self.directory)}
+        for path in map(os.path.realpath, readable):
+            self._mounts[path] = (DiskResource(path), MountMode.READ)
+        self.workspace: Workspace
+        self._began = 0
+
+    async def __aenter__(self) -> Self:
+        self._began = time.time_ns()
+        await asyncio.sleep(CLOCK_SECONDS)  # what changes from here on has a later time
+        self.workspace = await asyncio.to_thread(
+            lambda: Workspace(self._mounts, native=self._native, env=self._env)
+        )  # fmt: skip
+        self.workspace.get_session().state.cwd = parse(self.directory)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.workspace.close()
+
+    @property
+    def _tree(self) -> TreeResource:
+        tree = self.workspace._mounts[parse(self.directory)].tree
+        assert tree is not None
+        return tree
+
+    def changes(self) -> list[OverlayChange]:
+        """List the changed paths, seen from the directory."""
+        return overlay_changes(self.directory, self._tree.place.upper)
+
+    def patches(self, changes: Iterable[OverlayChange]) -> Iterator[FilePatch]:
+        """Yield the changed lines of each file."""
+        for change in changes:
+            found = change.after or change.before
+            assert found is not None
+            if S_ISDIR(found.st_mode):
+                continue
+            before = self._content(self.directory, change.path, change.before)
+            after = self._content(self._tree.place.upper, change.path, change.after)
+            modes = [0 if one is None else one.st_mode for one in (change.before, change.after)]
+            yield file_patch(change.path, before, after, (modes[0], modes[1]))
+
+    @staticmethod
+    def _content(top: str, path: Path, found: os.stat_result | None) -> bytes | None:
+        if found is None or S_ISDIR(found.st_mode):
+            return None
+        if S_ISLNK(found.st_mode):
+            return os.fsencode(os.readlink(top + path))
+        if found.st_size > PATCH_BYTES:
+            return b"\0"  # shown as binary
+        with open(top + path, "rb") as file:
+            return file.read()
+
+    def apply(self, changes: Sequence[OverlayChange], paths: Collection[str] | None = None) -> Applied:
+        """Make the changes in the directory, all of them or those at or below `paths`."""
+        tops = None if paths is None else tuple(f"/{path.strip('/')}/" for path in paths)
+        chosen = [one for one in changes if tops is None or f"{one.path}/".startswith(tops)]
+        found = conflicts(self.directory, chosen, self._began)
+        if found:
+            return Applied(conflicts=tuple(found))
+        skipped = apply(self.directory, self._tree.place.upper, chosen)
+        return Applied(tuple(one.path for one in chosen if one.path not in skipped), (), tuple(skipped))
+
+    async def keep(self, store: Store, name: str, message: str) -> str:
+        """Make a workspace of the directory, with a revision of before and one of now; return the name of the last."""
+        store.create(name)
+        for root, why in ((self.directory, f"before: {message}"), (self._tree.root, message)):
+            async with store.open(name, mounts={"/": DiskResource(root)}, commit="never") as ws:
+                made = await ws.commit(why)
+        return made.name
