@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.google.drive import GoogleDriveResource as GoogleDriveResource
     from ramet.backends.services.google.gmail import GmailConfig as GmailConfig
     from ramet.backends.services.google.gmail import GmailResource as GmailResource
+    from ramet.backends.services.langfuse.project import LangfuseConfig as LangfuseConfig
+    from ramet.backends.services.langfuse.project import LangfuseResource as LangfuseResource
     from ramet.backends.services.linear import LinearConfig as LinearConfig
     from ramet.backends.services.linear import LinearResource as LinearResource
     from ramet.backends.services.notion import NotionConfig as NotionConfig
@@ -92,15 +94,17 @@ _PLACES = {
     "GCSResource": "ramet.backends.objects.gcs",
     "GitHubCIConfig": "ramet.backends.services.github.ci",
     "GitHubCIResource": "ramet.backends.services.github.ci",
+    "GitHubConfig": "ramet.backends.services.github.repository",
+    "GitHubResource": "ramet.backends.services.github.repository",
     "GmailConfig": "ramet.backends.services.google.gmail",
     "GmailResource": "ramet.backends.services.google.gmail",
     "GoogleDriveConfig": "ramet.backends.services.google.drive",
     "GoogleDriveResource": "ramet.backends.services.google.drive",
-    "GitHubConfig": "ramet.backends.services.github.repository",
-    "GitHubResource": "ramet.backends.services.github.repository",
     "HTTPConfig": "ramet.backends.remote.http",
     "HTTPResource": "ramet.backends.remote.http",
     "IOResult": "ramet.workspace.result",
+    "LangfuseConfig": "ramet.backends.services.langfuse.project",
+    "LangfuseResource": "ramet.backends.services.langfuse.project",
     "LimitExceeded": "ramet.core.errors",
     "Limits": "ramet.core.limits",
     "LinearConfig": "ramet.backends.services.linear",
@@ -167,6 +171,8 @@ __all__ = [
     "HTTPConfig",
     "HTTPResource",
     "IOResult",
+    "LangfuseConfig",
+    "LangfuseResource",
     "LimitExceeded",
     "Limits",
     "LinearConfig",

@@ -276,7 +276,11 @@ class Service:
         if node is None:
             raise fail(errno.EISDIR, path)
         if node.edit is None:
-            hint = "to say something, use post" if self._takes_posts(found, path) else "see README.md"
+            hint = (
+                "to say something, use post"
+                if (await self._find(path.parent)).point.inbox is not None
+                else "see README.md"
+            )
             raise fail(errno.EROFS, path, f"Read-only file system: {hint}")
         content = await bounded(data, path)
         if how is How.APPEND and isinstance(node, Asked) and node.append is not None and if_version is None:
@@ -285,14 +289,6 @@ class Service:
             await self._apply_edit(node, found, content, how, if_version)
         self.forget(path)
         return await self.stat(path)
-
-    def _takes_posts(self, found: _Found, path: Path) -> bool:
-        point = self._top
-        for name in path.parts[:-1]:
-            point = point.names.get(name) or point.item or Point()
-            if point.inbox is not None:
-                return True
-        return found.point.inbox is not None
 
     async def _apply_edit(
         self, node: Rendered | Asked, found: _Found, data: bytes, how: How, if_version: str | None

@@ -289,6 +289,9 @@ BACKENDS: Final[Mapping[str, Backend]] = {
     "trello": _service("the boards of Trello: lists, cards, comments", "trello", "Trello"),
     "discord": _service("the servers that a Discord bot is in, by channel and day", "discord", "Discord"),
     "telegram": _service("the inbox of a Telegram bot, by chat and day", "telegram", "Telegram"),
+    "langfuse": _service(
+        "a project of Langfuse: traces, prompts, datasets", "langfuse.project", "Langfuse", "langfuse"
+    ),
     "fsspec": Backend("any fsspec filesystem", lambda: _FSSPEC, _fsspec, "fsspec"),
     "backblaze": _s3_row("backblaze", "a bucket of Backblaze B2"),
     "digitalocean": _s3_row("digitalocean", "a Space of DigitalOcean"),

@@ -68,6 +68,7 @@ EXTRAS: Final = {
     "trello": Extra(("httpx2",), "no Trello mounts"),
     "discord": Extra(("httpx2",), "no Discord mounts"),
     "telegram": Extra(("httpx2",), "no Telegram mounts"),
+    "langfuse": Extra(("httpx2",), "no Langfuse mounts"),
     "redis": Extra(("redis",), "no Redis mounts"),
     "ssh": Extra(("asyncssh",), "no SSH mounts"),
     "postgres": Extra(("asyncpg", "psycopg"), "no PostgreSQL mounts, no refs in PostgreSQL"),

@@ -1,0 +1,1 @@
+"""Langfuse: `api` speaks to both generations of its servers, `project` is the resource."""
