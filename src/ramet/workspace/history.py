@@ -142,10 +142,13 @@ class RecordFilter(msgspec.Struct, frozen=True, omit_defaults=True):
     """Only records that began at or after this time, in seconds since the epoch."""
     until: float | None = None
     """Only records that began before this time."""
+    number: int | None = None
+    """Only the record of this number."""
 
     def fits(self, record: ExecutionRecord) -> bool:
         return (
-            self.session in (None, record.session_id)
+            self.number in (None, record.number)
+            and self.session in (None, record.session_id)
             and self.agent in (None, record.agent_id)
             and self.run in (None, record.run)
             and self.failed in (None, record.exit_code != 0)

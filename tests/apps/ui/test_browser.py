@@ -41,9 +41,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
     store.create("proj")
 
     async def work() -> None:
-        for message, script in SCRIPTS:
+        for number, (message, script) in enumerate(SCRIPTS):
             async with store.open("proj") as ws:
-                result = await ws.execute(script, stdin=base64.b64encode(PIXEL))
+                agent = "second-agent" if number == 1 else "first-agent"
+                meta = {"run": "run-7", "tokens": 812} if number == 1 else None
+                result = await ws.execute(script, stdin=base64.b64encode(PIXEL), agent_id=agent, meta=meta)
                 assert result.exit_code == 0, result.error_text
                 await ws.commit(message, author="an agent")
 
@@ -150,9 +152,63 @@ def test_names_that_want_to_be_markup_are_names(page: Browser) -> None:
 
 def test_the_commands_that_ran(page: Browser) -> None:
     page.go("#/cmds/proj")
-    page.sees("3 commands")
+    page.sees("3 records")
     page.click("sed -i", "summary")
-    page.sees("Took")
+    told = page.sees("proj-2")
+    assert "Took" in told and "/src/numbers" in told
+
+
+def test_commands_are_found_by_the_server(page: Browser) -> None:
+    page.go("#/cmds/proj?agent=second-agent")
+    assert "sed -i" in page.sees("1 match")
+    page.go("#/cmds/proj")
+    page.sees("3 records")
+    page.fill("[aria-label='Search commands']", "MKDIR")
+    page.sees("1 match")
+    assert page.run("location.hash") == "#/cmds/proj?text=MKDIR"
+    page.go("#/cmds/proj?path=/src/moved")
+    page.sees("1 match")
+    page.go("#/cmds/proj?record=1")
+    assert "mkdir /src /odd" in page.sees("1 match")
+
+
+def test_agents_their_costs_and_their_line_of_time(page: Browser) -> None:
+    page.go("#/agents/proj")
+    told = page.sees("Timeline")
+    assert "second-agent" in told and "tokens" in told and "812" in told
+    assert page.run("document.querySelectorAll('.timeline rect').length") == 3
+    page.click("Runs", ".choices a")
+    page.sees("run-7")
+    page.run("document.querySelector('.timeline rect[data-number=\"2\"]').dispatchEvent(new Event('click', {bubbles: true}))")
+    page.sees("1 match")
+    assert page.run("location.hash") == "#/cmds/proj?record=2"
+
+
+def test_blame_names_the_agent_and_opens_the_record(page: Browser) -> None:
+    page.go("#/ws/proj/src/numbers?blame")
+    assert "second-agent" in page.sees("sed -i", ".blame")
+    page.click("sed -i", ".blame a")
+    page.sees("1 match")
+    assert page.run("location.hash") == "#/cmds/proj@proj-2?record=2"
+
+
+def test_what_an_agent_did_is_undone(server: tuple[str, str], page: Browser) -> None:
+    url, token = server
+    headers = {"authorization": f"Bearer {token}"}
+    with httpx2.Client(base_url=f"{url}/v1", headers=headers, timeout=200) as there:
+        there.post("/workspaces", json={"name": "undone"})
+        there.post("/workspaces/undone/exec", json={"command": "echo good > /good", "agent": "ann"})
+        there.post("/workspaces/undone/commit", json={"message": "a"})
+        there.post("/workspaces/undone/exec", json={"command": "echo bad > /bad", "agent": "eve"})
+        there.post("/workspaces/undone/commit", json={"message": "b"})
+        page.go("#/agents/undone")
+        page.sees("eve")
+        page.click("Undo", "[aria-label='Undo what eve changed']")
+        page.click("Undo", "dialog button[type=submit]")
+        page.sees("is the newest revision now", "#toasts")
+        assert there.get("/workspaces/undone/file", params={"path": "/bad", "revision": "head"}).status_code == 404
+        assert there.get("/workspaces/undone/file", params={"path": "/good", "revision": "head"}).status_code == 200
+        there.delete("/workspaces/undone")
 
 
 def test_the_commands_of_a_running_sandbox_appear_as_they_end(server: tuple[str, str], page: Browser) -> None:

@@ -222,11 +222,13 @@ class HistoryQuery(Body):
     """Only records that began at or after this time, in seconds since the epoch."""
     until: float | None = None
     """Only records that began before this time."""
+    number: int | None = None
+    """Only the record of this number."""
 
     @property
     def where(self) -> RecordFilter:
         return RecordFilter(
-            self.session, self.agent, self.run, self.path, self.text, self.failed, self.since, self.until
+            self.session, self.agent, self.run, self.path, self.text, self.failed, self.since, self.until, self.number
         )
 
 

@@ -4,6 +4,7 @@ import { get, hasToken, keepToken, Problem, redeem, shareWithTabs } from "./lib/
 import { h, link, refill } from "./lib/dom.js";
 import { follow, listen, name as safe, problemBox } from "./lib/frame.js";
 import { parsePlace, place } from "./lib/names.js";
+import { agents } from "./views/agents.js";
 import { commands } from "./views/commands.js";
 import { compare } from "./views/compare.js";
 import { files } from "./views/files.js";
@@ -21,6 +22,7 @@ function viewOf({ view, name, rev, path }) {
   if (view === "ws" && name) return path ? files : rev ? revision : history;
   if (view === "diff" && name) return compare;
   if (view === "cmds" && name) return commands;
+  if (view === "agents" && name) return agents;
   if (view === "term" && name) return terminal;
   return view === "" ? workspaces : null;
 }
@@ -82,7 +84,7 @@ function soon(act) {
 function crumb({ view, name, rev, path }) {
   const parts = name ? [link(place("ws", { name }), safe(name)), rev && link(place("ws", { name, rev }), safe(`@${rev.length > 40 ? rev.slice(0, 12) : rev}`))] : [];
   refill(crumbs, ...parts);
-  const what = { cmds: "commands", diff: "compare", term: "terminal" }[view];
+  const what = { agents: "agents", cmds: "commands", diff: "compare", term: "terminal" }[view];
   document.title = [path || what, name && `${name}${rev && `@${rev.slice(0, 20)}`}`, "Ramet"].filter(Boolean).join(" · ");
 }
 

@@ -1,82 +1,139 @@
-// The commands that ran in a workspace: when, how they ended, and how their output began.
+// What was done in a workspace: commands and other changes, who did them, how they ended, and what they changed.
+// The server searches: filters hold for the whole history, not only for what is shown.
 
 import { get, workspacePath } from "../lib/api.js";
 import { button, h, link, refill } from "../lib/dom.js";
-import { name as safe, notice, poll, when } from "../lib/frame.js";
+import { name as safe, notice, poll, problemBox, when } from "../lib/frame.js";
 import { decodeBytes, place } from "../lib/names.js";
 import { duration, looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
 import { heading, loaded } from "./shared.js";
 
 const STEP = 200;
+const NAMED = ["agent", "session", "run", "path"];
+const SPANS = [["", "any time"], ["3600", "last hour"], ["86400", "last day"], ["604800", "last week"]];
 
 export async function commands({ route, signal, live }) {
   const { name } = route;
   const { info, stored, rev, label } = await loaded(route, signal);
   if (stored && !rev) return h("div", { class: "page" }, heading(info, "commands"), notice("No revisions yet: run a command to see it here."));
-  const last = Number(route.query.last) || STEP;
-  const asked = { revision: route.rev || undefined, last };
-  let found = await get(workspacePath(name, "/history"), asked, signal);
+  const wanted = { ...route.query };
+  let last = Number(wanted.last) || STEP;
+  const { costs } = await get(workspacePath(name, "/costs"), { revision: route.rev, by: "agent" }, signal);
+  const revisions = stored ? memo(() => get(workspacePath(name, "/log"), { revision: rev, limit: 500 }, signal)) : null;
+  const context = { name, rev: route.rev, revisions };
   const list = h("div", { class: "cards" });
-  const tally = h("span", { class: "faint" });
-  const filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter the commands", oninput: () => fill() });
-  const failed = h("input", { type: "checkbox", onchange: () => fill() });
+  const tally = h("span", { class: "faint", role: "status" });
+  const ending = h("p", { class: "more" });
   const opened = new Set();
+  let asking = null;
 
-  function fill() {
-    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const text = (one) => `${one.command} ${one.session_id} ${one.agent_id} ${one.cwd}`.toLowerCase();
-    const shown = found.commands.filter((one) => words.every((word) => text(one).includes(word)) && (!failed.checked || one.exit_code !== 0));
-    tally.textContent = shown.length === found.total ? plural(found.total, "command") : `${shown.length.toLocaleString("en")} of ${plural(found.total, "command")}`;
-    refill(list, shown.toReversed().map((one) => item(one, opened)), !shown.length && h("p", { class: "faint" }, found.total ? "No command matches." : "No commands yet."));
+  const asked = () => {
+    const since = wanted.since ? Date.now() / 1000 - Number(wanted.since) : undefined;
+    return { revision: route.rev || undefined, last, text: wanted.text, failed: wanted.failed === true ? "true" : undefined, number: wanted.record, since, ...Object.fromEntries(NAMED.map((key) => [key, wanted[key]])) };
+  };
+  async function fill() {
+    asking?.abort();
+    asking = new AbortController();
+    signal.addEventListener("abort", () => asking.abort(), { once: true });
+    try {
+      const found = await get(workspacePath(name, "/history"), asked(), asking.signal);
+      const shown = found.commands;
+      if (wanted.record && shown.length) opened.add(shown[0].number);
+      tally.textContent = plural(found.total, filtered() ? "match" : "record", filtered() ? "matches" : undefined);
+      refill(list, shown.toReversed().map((one) => item(one, opened, context)), !shown.length && h("p", { class: "faint" }, filtered() ? "No record matches." : "Nothing has run yet."));
+      refill(ending, found.total > found.commands.length && button(`Show ${STEP} more of ${found.total.toLocaleString("en")}`, () => {
+        last += STEP;
+        return fill();
+      }));
+    } catch (error) {
+      if (error.name !== "AbortError") refill(list, problemBox(error));
+    }
   }
+  const filtered = () => [...NAMED, "text", "failed", "since", "record"].some((key) => wanted[key]);
+  const keep = (changes) => {
+    Object.assign(wanted, changes);
+    delete wanted.record;
+    last = STEP;
+    const query = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value));
+    window.history.replaceState(null, "", place("cmds", { name, rev: route.rev, query }));
+    return fill();
+  };
+  let typing = null;
+  const soon = (changes) => {
+    clearTimeout(typing);
+    typing = setTimeout(() => keep(changes()), 200);
+  };
+  const text = h("input", { type: "search", placeholder: "Search commands", "aria-label": "Search commands", value: wanted.text ?? "", oninput: () => soon(() => ({ text: text.value })) });
+  const path = h("input", { type: "search", placeholder: "/path that changed", "aria-label": "Only what changed this path", value: wanted.path ?? "", class: "path-filter", oninput: () => soon(() => ({ path: path.value })) });
+  const agent = h("select", { "aria-label": "Agent", onchange: () => keep({ agent: agent.value }) },
+    h("option", { value: "" }, "every agent"), costs.map((one) => h("option", { value: one.name, selected: one.name === wanted.agent }, oneLine(one.name))));
+  const since = h("select", { "aria-label": "Time", onchange: () => keep({ since: since.value }) }, SPANS.map(([value, label_]) => h("option", { value, selected: value === wanted.since }, label_)));
+  const failed = h("input", { type: "checkbox", checked: wanted.failed === true, onchange: () => keep({ failed: failed.checked || undefined }) });
 
-  fill();
+  await fill();
   if (!route.rev) {
-    const fresh = async () => {
-      found = await get(workspacePath(name, "/history"), asked, signal);
-      fill();
-    };
     // What lives in memory tells of its commands alone: nothing else about it changes.
-    const again = stored ? poll(workspacePath(name), signal, fresh) : () => fresh().catch(() => {});
+    const again = stored ? poll(workspacePath(name), signal, fill) : fill;
     live((event) => event.workspace === name && again());
   }
+  const also = ["session", "run", "record"].filter((key) => wanted[key]);
   return h("div", { class: "page" },
     heading(info, "commands", route.rev),
     h("div", { class: "bar small" }, tally, h("span", { class: "faint" }, ...(stored ? ["up to ", link(place("ws", { name, rev: label }), safe(label))] : ["since it began"])),
-      h("label", { class: "check" }, failed, "failed only"), h("span", { class: "actions" }, filter)),
-    list,
-    found.total > found.commands.length && h("p", {}, button(`Show ${STEP} more`, () => {
-      location.hash = place("cmds", { name, rev: route.rev, query: { last: last + STEP } });
-    })));
+      also.map((key) => h("span", { class: "badge tag" }, `${key} ${oneLine(String(wanted[key]))}`, h("a", { href: place("cmds", { name, rev: route.rev }), "aria-label": `Without ${key}` }, " ×"))),
+      h("span", { class: "actions" }, h("label", { class: "check" }, failed, "failed only"), agent, since, path, text)),
+    list, ending);
 }
 
-function item(one, opened) {
+const memo = (make) => {
+  let made = null;
+  return () => (made ??= make());
+};
+
+const LABELS = { command: "", tool: "tool", write: "write", revert: "revert", merge: "merge", fork: "fork", import: "import", mount: "mount", recovery: "recovery", branch: "branch" };
+
+function item(one, opened, context) {
   const body = h("div", { class: "body" });
-  const key = `${one.number} ${one.started_at}`;
-  const state = one.timed_out ? "timed out" : one.cancelled ? "stopped" : one.exit_code === 0 ? "ok" : `exit ${one.exit_code}`;
-  const made = h("details", { class: "command", open: opened.has(key), ontoggle: () => {
-    if (!made.open) return void opened.delete(key);
-    opened.add(key);
-    if (!body.childElementCount) refill(body, details(one));
+  const state = one.timed_out ? "timed out" : one.cancelled ? "stopped" : one.exit_code === 0 ? LABELS[one.kind] || "ok" : `exit ${one.exit_code}`;
+  const fill = () => body.childElementCount || refill(body, details(one, context));
+  const made = h("details", { class: "command", open: opened.has(one.number), ontoggle: () => {
+    if (!made.open) return void opened.delete(one.number);
+    opened.add(one.number);
+    fill();
   } },
   h("summary", {},
-    h("span", { class: ["badge", state === "ok" ? "on" : "bad"] }, state),
+    h("span", { class: ["badge", one.exit_code === 0 && !one.timed_out && !one.cancelled ? "on" : "bad"] }, state),
     h("code", { class: "line" }, oneLine(one.command)),
-    h("span", { class: "who" }, one.session_id !== "default" && oneLine(one.session_id)),
+    h("span", { class: "who" }, [one.agent_id, one.session_id !== "default" && one.session_id].filter(Boolean).map(oneLine).join(" · ")),
     h("span", { class: "date" }, when(one.started_at))),
   body);
+  if (made.open) fill();
   return made;
 }
 
-function details(one) {
+function details(one, { name, rev, revisions }) {
   const bytes = (moved) => Object.entries(moved).map(([mount, number]) => `${size(number)} of ${oneLine(mount)}`).join(", ");
+  const mine = (key, value) => link(place("cmds", { name, rev, query: { [key]: value } }), safe(value));
+  const held = h("dd");
+  revisions?.().then(({ revisions: found }) => {
+    const within = found.find(({ ops }) => ops && ops.first <= one.number && one.number <= ops.last);
+    refill(held, within ? link(place("ws", { name, rev: within.name }), safe(within.name)) : h("span", { class: "faint" }, "none: it changed no file, or is not committed"));
+  }, () => refill(held, "–"));
+  const paths = (list, gone) => list.map((path) => (gone || !revisions ? h("code", {}, oneLine(path)) : link(place("ws", { name, rev, path }), h("code", {}, oneLine(path)))));
   const facts = [
-    ["Took", duration((one.ended_at - one.started_at) * 1000)], ["In", oneLine(one.cwd)], ["Session", oneLine(one.session_id)],
-    one.agent_id !== "default" && ["Agent", oneLine(one.agent_id)], ["Read", bytes(one.bytes_read)], ["Wrote", bytes(one.bytes_written)],
+    ["Record", String(one.number)], ["Took", duration((one.ended_at - one.started_at) * 1000)],
+    ["Agent", one.agent_id && mine("agent", one.agent_id)], ["Session", one.session_id && mine("session", one.session_id)],
+    ["Run", one.meta.run !== undefined && mine("run", String(one.meta.run))], ["Principal", oneLine(one.principal)],
+    ["In", oneLine(one.cwd)], ["Read", bytes(one.bytes_read)], ["Wrote", bytes(one.bytes_written)],
+    ...Object.entries(one.meta).filter(([key]) => key !== "run").map(([key, value]) => [oneLine(key), oneLine(String(value))]),
   ];
+  const long = (label, ...what) => [h("dt", { class: "long" }, label), h("dd", { class: "long" }, what)];
   return [
     h("pre", { class: "said" }, visible(one.command)),
-    h("dl", {}, facts.filter((fact) => fact && fact[1]).map(([label, what]) => [h("dt", {}, label), h("dd", {}, what)])),
+    h("dl", {}, facts.filter((fact) => fact[1]).map(([label, what]) => [h("dt", {}, label), h("dd", {}, what)]),
+      revisions && [h("dt", {}, "Revision"), held],
+      one.paths_written.length > 0 && long("Changed", paths(one.paths_written), one.paths_cut > 0 && ` and ${plural(one.paths_cut, "more path")}`),
+      one.paths_removed.length > 0 && long("Removed", paths(one.paths_removed, true))),
     output("Output", one.stdout, one.stdout_bytes), output("Errors", one.stderr, one.stderr_bytes),
   ];
 }

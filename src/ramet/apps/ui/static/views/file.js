@@ -153,10 +153,11 @@ async function blamed(name, path, rev, signal) {
   const rest = [...lines];
   let last = null;
   const row = (line) => {
-    const same = last && last.revision === line.revision && last.command === line.command;
+    const same = last && last.revision === line.revision && last.record === line.record;
+    const who = line.agent || line.principal;
     last = line;
     return h("tr", { class: [!same && "first", `shade${shade(line.revision)}`] },
-      h("td", { class: "by" }, !same && [link(place("ws", { name, rev: line.revision }), safe(line.revision)), line.command && h("code", { title: oneLine(line.command) }, oneLine(line.command)), line.session && line.session !== "default" && h("span", { class: "faint" }, oneLine(line.session))]),
+      h("td", { class: "by" }, !same && [link(place("ws", { name, rev: line.revision }), safe(line.revision)), who && h("b", {}, safe(who)), line.command ? link(place("cmds", { name, rev: line.revision, query: { record: line.record } }), h("code", { title: oneLine(line.command) }, oneLine(line.command))) : h("span", { class: "faint" }, "unknown")]),
       h("td", { class: "at" }, line.number), h("td", { class: "text" }, visible(line.text)));
   };
   const ending = h("p", { class: "more" });

@@ -18,6 +18,7 @@ export async function loaded({ name, rev }, signal) {
 const TABS = [
   ["history", "History", (name) => place("ws", { name })],
   ["files", "Files", (name, rev) => place("ws", { name, rev, path: "/" })],
+  ["agents", "Agents", (name, rev) => place("agents", { name, rev })],
   ["commands", "Commands", (name, rev) => place("cmds", { name, rev })],
   ["compare", "Compare", (name, rev) => place("diff", { name, rev })],
   ["terminal", "Terminal", (name, rev) => place("term", { name, rev })],
@@ -25,7 +26,7 @@ const TABS = [
 
 /** The heading of a workspace: its name, the tabs, and what can be done. */
 export function heading(info, current, rev = "", actions = []) {
-  const tabs = TABS.filter(([key]) => info.kind === "stored" || key === "files" || key === "commands" || key === "terminal");
+  const tabs = TABS.filter(([key]) => info.kind === "stored" || key === "files" || key === "agents" || key === "commands" || key === "terminal");
   return h("div", { class: "heading" },
     h("div", { class: "title" },
       h("h1", {}, safe(info.name)),
