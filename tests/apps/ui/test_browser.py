@@ -179,7 +179,8 @@ def test_agents_their_costs_and_their_line_of_time(page: Browser) -> None:
     assert page.run("document.querySelectorAll('.timeline rect').length") == 3
     page.click("Runs", ".choices a")
     page.sees("run-7")
-    page.run("document.querySelector('.timeline rect[data-number=\"2\"]').dispatchEvent(new Event('click', {bubbles: true}))")
+    bar = "document.querySelector('.timeline rect[data-number=\"2\"]')"
+    page.run(f"{bar}.dispatchEvent(new Event('click', {{bubbles: true}}))")
     page.sees("1 match")
     assert page.run("location.hash") == "#/cmds/proj?record=2"
 
