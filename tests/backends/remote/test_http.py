@@ -17,13 +17,13 @@ from tests.support.servers import nginx
 
 from ramet import Workspace
 from ramet.backends.remote.http import HTTPConfig, HTTPResource, links_in
-from ramet.backends.remote.http_client import is_public
 from ramet.core import ops
 from ramet.core.errors import RametError, Unavailable
 from ramet.core.paths import parse
 from ramet.core.stat import Kind
 from ramet.layers.retry import Retry
 from ramet.layers.stack import Policy, build
+from ramet.network.addresses import is_public
 from ramet.testing import READING, Check, refused, run_check
 
 P = parse

@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from ramet.backends.remote import http_client
 from ramet.backends.remote.http_client import HTTPClient
 from ramet.core.paths import parse
+from ramet.network import resolver
 
 PUBLIC, OTHER, METADATA = "93.184.215.14", "93.184.215.15", "169.254.169.254"
 START = "http://files.example/start"
@@ -44,7 +44,7 @@ def asked(
     async def act() -> OSError | None:
         client = HTTPClient(hosts, headers={"Authorization": "Bearer hush"}, home="files.example")
         pool = httpx2.AsyncClient(transport=httpx2.MockTransport(serve))
-        monkeypatch.setattr(client, "_pool", lambda host: pool)
+        monkeypatch.setattr(client._transport, "_pool", lambda *_: pool)
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
         try:
             for _ in range(times):
@@ -101,7 +101,7 @@ def test_a_private_address_after_two_redirects_is_refused(monkeypatch: pytest.Mo
 
 
 def test_a_name_that_moves_to_a_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_client, "REMEMBERED", 0.0)
+    monkeypatch.setattr(resolver, "REMEMBERED", 0.0)
     found = iter([[PUBLIC], [METADATA]])
     requests, error = asked(monkeypatch, lambda _: next(found), {}, ("files.example",), times=2)
     assert error is not None and "private address" in str(error)

@@ -20,6 +20,7 @@ from ramet.backends.services.pages import by_cursor, linked, next_link
 from ramet.backends.services.rest import Rest, patiently, rate_limited
 from ramet.core.errors import Unavailable
 from ramet.core.paths import ROOT
+from ramet.network.targets import parse_url
 from ramet.testing import refused
 
 
@@ -71,9 +72,10 @@ def test_a_compressed_answer_is_inflated_within_bounds(fake: Fake, monkeypatch: 
 
 def test_a_wildcard_allows_the_hosts_below_a_name_and_no_other() -> None:
     client = HTTPClient(("api.example.org", "*.blob.example.net"))
-    assert client._allows("api.example.org") and client._allows("x.y.blob.example.net")
+    for host in ("api.example.org", "x.y.blob.example.net"):
+        assert client._allows("GET", parse_url(f"https://{host}/"))
     for host in ("blob.example.net", "evilblob.example.net", "x.blob.example.net.evil.org", "example.org"):
-        assert not client._allows(host)
+        assert not client._allows("GET", parse_url(f"https://{host}/"))
 
 
 def test_a_body_is_never_sent_where_a_redirect_leads(fake: Fake) -> None:

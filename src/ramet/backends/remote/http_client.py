@@ -10,9 +10,7 @@ Rules that this file keeps:
 
 from __future__ import annotations
 
-import asyncio
 import errno
-import ipaddress
 import ssl
 import time
 import zlib
@@ -22,42 +20,26 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
 from ramet.backends.redacted_urls import unreached
-from ramet.core.errors import fail, missing_extra, unavailable
+from ramet.core.errors import fail, unavailable
 from ramet.core.paths import Path
+from ramet.network.addresses import is_public
+from ramet.network.resolver import Resolver
+from ramet.network.rules import NetworkRule, NetworkVerdict, Outgoing
+from ramet.network.targets import BadScheme, BadURL, Target, parse_url
+from ramet.network.transport import Transport
 
 if TYPE_CHECKING:
     import httpx2
 
 REDIRECTS: Final = 5
-REMEMBERED: Final = 60.0
-"""Seconds for which the address of a host is used again."""
 MISSING: Final = frozenset((404, 410))
 REFUSED: Final = frozenset((401, 403, 407, 451))
 PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
 """Answers that may be others when asked again."""
 BLOCK: Final = 256 * 1024
+AGENT: Final = "ramet"
 IDENTITY: Final = "identity"
 GZIP: Final = "gzip"
-
-
-_WRAPPING: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
-"""IPv6 networks whose last 32 bits are an IPv4 address: translated, compatible."""
-_LOCAL: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b:1::/48", "fec0::/10", "5f00::/16", "3fff::/20")))
-"""IPv6 networks that are not of the internet, which a Python may take for global."""
-
-
-def is_public(address: str) -> bool:
-    """Whether an address belongs to the internet at large, also when it is wrapped in an IPv6 one."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour or (found.teredo and found.teredo[1])
-        if inner:
-            return is_public(str(inner))
-        if any(found in network for network in _WRAPPING):
-            return is_public(str(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)))
-        if any(found in network for network in _LOCAL):
-            return False
-    return found.is_global and not found.is_multicast
 
 
 class HTTPClient:
@@ -74,17 +56,15 @@ class HTTPClient:
     ) -> None:
         """`headers` go to the hosts `home` only; `private` allows loopback, link-local and private addresses.
 
-        A host `*.example.org` stands for every host below example.org.
+        Hosts are written as in a network policy (`network.rules`): `*.example.org` stands for every host below it.
         """
-        names = [host.lower().rstrip(".") for host in hosts]
-        self._hosts = frozenset(name for name in names if not name.startswith("*."))
-        self._below = tuple(name[1:] for name in names if name.startswith("*."))
+        self._rules = tuple(NetworkRule.parse(NetworkVerdict.ALLOW, host) for host in hosts)
         self._private = private
         self.headers = dict(headers or {})
         self._home = frozenset(host.lower() for host in ((home,) if isinstance(home, str) else home))
         self._timeout = timeout
-        self._addresses: dict[str, tuple[str, float]] = {}
-        self._pools: dict[tuple[asyncio.AbstractEventLoop, str], httpx2.AsyncClient] = {}
+        self.resolver = Resolver()
+        self._transport = Transport()
 
     # ----------------------------------------------------------------------------------------------- asking
 
@@ -104,60 +84,56 @@ class HTTPClient:
 
         `secret` are headers of this request for the hosts `home` only.
         """
-        import httpx2
-
-        at = httpx2.URL(url)
+        at = _target(url, path)
         for _ in range(REDIRECTS + 1):
             response = await self._send(method, at, path, headers or {}, secret or {}, content)
             try:
                 if response.is_redirect and response.headers.get("location"):
-                    following = at.join(response.headers["location"])
+                    following = _target(response.headers["location"], path, at)
                     if at.scheme == "https" and following.scheme != "https":
                         raise fail(errno.EACCES, path, f"Permission denied: {at.host} redirects away from https")
                     if method not in ("GET", "HEAD"):
                         raise fail(errno.EIO, path, f"{at.host} redirects a {method}; nothing was changed")
-                    at = following.copy_with(fragment=None)
+                    at = following
                     continue
                 if response.status_code >= 300 and response.status_code not in also:
                     raise refusal(response.status_code, response.headers, at.host, path)
-                response.extensions["asked"] = str(at)
+                response.extensions["asked"] = at.url
                 yield response
                 return
             finally:
                 await response.aclose()
         raise fail(errno.ELOOP, path, f"{at.host} redirects too often")
 
-    def _allows(self, host: str) -> bool:
-        return host in self._hosts or host.endswith(self._below)
+    def _allows(self, method: str, target: Target) -> bool:
+        return any(rule.matches(Outgoing(method, target)) for rule in self._rules)
 
     async def _send(
         self,
         method: str,
-        url: httpx2.URL,
+        target: Target,
         path: Path,
         headers: Mapping[str, str],
         secret: Mapping[str, str],
         content: bytes | None,
     ) -> httpx2.Response:
-        import httpx2
-
-        host = url.host.lower().rstrip(".")
-        if url.scheme not in ("http", "https") or not self._allows(host):
-            raise fail(errno.EACCES, path, f"Permission denied: {host or url.scheme} is not among the allowed hosts")
-        address = await self._address(host, url.port or (443 if url.scheme == "https" else 80), path)
-        own = {**self.headers, **secret} if host in self._home else {}
-        request = httpx2.Request(
-            method,
-            url.copy_with(host=address),
-            headers={"Host": url.netloc.decode("ascii"), "Accept-Encoding": IDENTITY, **own, **headers},
-            content=content,
-            # The connection goes to the address; the certificate must still be the host's.
-            extensions={"sni_hostname": host, "timeout": httpx2.Timeout(self._timeout).as_dict()},
-        )
+        if not self._allows(method, target):
+            raise fail(errno.EACCES, path, f"Permission denied: {target.host} is not among the allowed hosts")
+        address = await self._address(target, path)
+        own = {**self.headers, **secret} if target.host in self._home else {}
+        sent = {"Host": target.authority, "User-Agent": AGENT, "Accept-Encoding": IDENTITY, **own, **headers}
         try:
-            return await self._pool(host).send(request, stream=True, follow_redirects=False)
-        except httpx2.HTTPError as error:
-            raise self.failure(error, host if url.port is None else f"{host}:{url.port}", path) from None
+            return await self._transport.send(
+                method, target, address, list(sent.items()), content, timeout=self._timeout
+            )  # fmt: skip
+        except OSError as error:
+            raise self.failure(error, target.authority, path) from None
+        except Exception as error:
+            import httpx2
+
+            if not isinstance(error, httpx2.HTTPError):
+                raise
+            raise self.failure(error, target.authority, path) from None
 
     async def blocks(self, response: httpx2.Response, path: Path, version: str | None = None) -> AsyncIterator[bytes]:
         """The body as it is sent; a connection that breaks is `Unavailable`, with the version that was read."""
@@ -196,42 +172,30 @@ class HTTPClient:
             return fail(errno.EACCES, path, f"Permission denied: the certificate of {host} cannot be verified")
         return unreached(path, host, error, version)
 
-    def _pool(self, host: str) -> httpx2.AsyncClient:
-        """Connections of one loop to one host: hosts that share an address share no connection."""
+    async def _address(self, target: Target, path: Path) -> str:
         try:
-            import httpx2
-        except ImportError:
-            raise missing_extra("http", "a mount over HTTP") from None
-
-        key = asyncio.get_running_loop(), host
-        found = self._pools.get(key)
-        if found is None or found.is_closed:
-            for other in [other for other in self._pools if other[0].is_closed()]:
-                del self._pools[other]
-            found = self._pools[key] = httpx2.AsyncClient(trust_env=False, headers={"User-Agent": "ramet"})
-        return found
-
-    async def _address(self, host: str, port: int, path: Path) -> str:
-        known = self._addresses.get(host)
-        if known is not None and time.monotonic() < known[1]:
-            return known[0]
-        try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)  # SOCK_STREAM
+            found = await self.resolver.addresses(target.host, target.port)
         except OSError as error:
-            raise unreached(path, host, error) from None
-        addresses = [str(entry[4][0]) for entry in found]
-        chosen = next((address for address in addresses if self._private or is_public(address)), None)
+            raise unreached(path, target.host, error) from None
+        chosen = next((address for address in found if self._private or is_public(address)), None)
         if chosen is None:
-            raise fail(errno.EACCES, path, f"Permission denied: {host} has a private address (private=True allows it)")
-        self._addresses[host] = chosen, time.monotonic() + REMEMBERED
+            why = f"{target.host} has a private address (private=True allows it)"
+            raise fail(errno.EACCES, path, f"Permission denied: {why}")
         return chosen
 
     async def close(self) -> None:
-        here = asyncio.get_running_loop()
-        pools, self._pools = self._pools, {}
-        for (loop, _), pool in pools.items():
-            if loop is here:
-                await pool.aclose()
+        await self._transport.close()
+
+
+def _target(url: str, path: Path, seen_from: Target | None = None) -> Target:
+    """Read a URL, or a `Location` as seen from another."""
+    url = url.strip().replace(" ", "%20")
+    try:
+        return parse_url(url).bare() if seen_from is None else seen_from.join(url).bare()
+    except BadScheme as error:
+        raise fail(errno.EACCES, path, f"Permission denied: {error.scheme} is not among the allowed hosts") from None
+    except BadURL as error:
+        raise fail(errno.EACCES, path, f"Permission denied: the address cannot be read: {error}") from None
 
 
 def refusal(status: int, headers: Mapping[str, str], host: str, path: Path, said: str = "") -> OSError:

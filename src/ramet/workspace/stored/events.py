@@ -6,15 +6,20 @@ A sink has a name; the store keeps its cursor under that name, updated after eac
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import hmac
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from ramet.core.errors import RametError
+from ramet.network.addresses import is_public
+from ramet.network.resolver import Resolver
+from ramet.network.targets import BadURL, parse_url
+from ramet.network.transport import Transport
 from ramet.store.refs.feed import Event, events
 from ramet.store.repository import Repository
 
@@ -68,6 +73,7 @@ class JsonLines:
 class Webhook:
     """POSTs each event in structured mode, with retries and backoff; a 4xx response except 429 is final.
 
+    A name must not lead to a private address, unless `private`; an address is what it is. Redirects are not followed.
     With a secret, the body is signed: `X-Ramet-Signature-256: sha256=<hex of HMAC-SHA256>`.
     """
 
@@ -76,39 +82,73 @@ class Webhook:
         url: str,
         *,
         secret: str | None = None,
+        private: bool = False,
         timeout: float = 10.0,
         attempts: int = 6,
         first_pause: float = 0.5,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise RametError("invalid_argument", "a webhook has an http or https URL", "give http(s)://...")
-        self._url, self._secret, self._timeout = url, secret, timeout
+        try:
+            if not url.startswith(("http://", "https://")):
+                raise BadURL
+            self._target = parse_url(url)
+        except BadURL:
+            raise RametError("invalid_argument", "a webhook has an http or https URL", "give http(s)://...") from None
+        self._private = private or self._target.is_address or self._target.host == "localhost"
+        self._resolver = Resolver()
+        self._transport = Transport("a webhook")
+        self._secret, self._timeout = secret, timeout
         self._attempts, self._first, self._sleep = attempts, first_pause, sleep
 
     async def send(self, event: Event) -> None:
         import httpx2
 
         body = event.encode()
-        headers = {"content-type": "application/cloudevents+json; charset=utf-8"}
+        headers = {
+            "Host": self._target.authority, "User-Agent": "ramet", "Accept": "*/*",
+            "content-type": "application/cloudevents+json; charset=utf-8",
+        }  # fmt: skip
+        if self._target.user is not None:
+            given = f"{self._target.user}:{self._target.password or ''}"
+            headers["Authorization"] = f"Basic {base64.b64encode(given.encode()).decode()}"
         if self._secret is not None:
             headers[SIGNATURE] = "sha256=" + hmac.new(self._secret.encode(), body, hashlib.sha256).hexdigest()
         failure = ""
-        async with httpx2.AsyncClient(timeout=self._timeout, follow_redirects=False) as client:
+        try:
             for attempt in range(self._attempts):
                 if attempt:
                     await self._sleep(self._first * 2 ** (attempt - 1) * (0.5 + random.random() / 2))
                 try:
-                    answer = await client.post(self._url, content=body, headers=headers)
+                    answer = await self._post(body, headers)
                 except httpx2.HTTPError as error:
                     failure = type(error).__name__
                     continue
-                if answer.status_code < 300:
+                except OSError:
+                    failure = "its host was not found"
+                    continue
+                if answer < 300:
                     return
-                if 400 <= answer.status_code < 500 and answer.status_code not in (408, 429):
-                    raise EventRefused(f"the webhook answered {answer.status_code}")
-                failure = f"the webhook answered {answer.status_code}"
+                if 400 <= answer < 500 and answer not in (408, 429):
+                    raise EventRefused(f"the webhook answered {answer}")
+                failure = f"the webhook answered {answer}"
+        finally:
+            await self._transport.close()
         raise ConnectionError(f"{failure}; it was tried {self._attempts} times")
+
+    async def _post(self, body: bytes, headers: Mapping[str, str]) -> int:
+        target = self._target
+        found = await self._resolver.addresses(target.host, target.port)
+        address = next((one for one in found if self._private or is_public(one)), None)
+        if address is None:
+            raise RametError(
+                "permission_denied", f"the webhook's host {target.host} has a private address",
+                "Name the address itself, or allow private ones (--private).",
+            )  # fmt: skip
+        answer = await self._transport.send(
+            "POST", target, address, list(headers.items()), body, timeout=self._timeout
+        )  # fmt: skip
+        await answer.aclose()
+        return answer.status_code
 
 
 async def deliver(repository: Repository, sink: Sink, name: str) -> DeliveryReport:

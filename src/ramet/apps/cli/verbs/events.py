@@ -20,6 +20,7 @@ def events_of(
     cursor: Annotated[bool, Option("--cursor", help="Print each event's cursor before the event.")] = False,
     webhook: Annotated[str | None, Option(help="Deliver new events to this URL, then exit.")] = None,
     secret: Annotated[str | None, Option(envvar="RAMET_WEBHOOK_SECRET", help="Secret that signs deliveries.")] = None,
+    private: Annotated[bool, Option("--private", help="Let the webhook's host have a private address.")] = False,
     name: Annotated[str, Option(help="Name of the webhook's saved position in the store.")] = "webhook",
     forget: Annotated[
         str | None, Option(help="Forget the webhook of this name; revisions it has not received may expire.")
@@ -35,7 +36,7 @@ def events_of(
             from ramet.workspace.stored.events import Webhook
 
             try:
-                done = await local_store(store).deliver(Webhook(webhook, secret=secret), name)
+                done = await local_store(store).deliver(Webhook(webhook, secret=secret, private=private), name)
             except ConnectionError as error:
                 told = str(error).replace("ConnectError", "it cannot be reached")
                 raise RametError(

@@ -1,0 +1,93 @@
+"""`Transport`: HTTP exchanges with an address that the caller has checked, over one pool per loop, host and trust.
+
+The connection goes to the address; Host header and certificate are those of the name. Nothing of the environment
+counts: no proxy, no `.netrc`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
+
+from ramet.core.errors import missing_extra
+from ramet.network.targets import Target
+
+if TYPE_CHECKING:
+    import httpx2
+
+Body = bytes | AsyncIterator[bytes] | None
+
+
+class Transport:
+    """Call `send` for each hop, and `close` at the end."""
+
+    def __init__(self, needed_for: str = "a mount over HTTP") -> None:
+        self._needed_for = needed_for
+        self._pools: dict[tuple[asyncio.AbstractEventLoop, str, bool, str], httpx2.AsyncClient] = {}
+
+    async def send(
+        self,
+        method: str,
+        target: Target,
+        address: str,
+        headers: Sequence[tuple[str, str]],
+        body: Body = None,
+        *,
+        request_line: str | None = None,
+        timeout: float | None = 30.0,
+        connect_timeout: float | None = None,
+        verify: bool = True,
+        authorities: str | None = None,
+    ) -> httpx2.Response:
+        """The answer with its body unread, and no redirect followed. `headers` are all that is sent."""
+        pool = self._pool(target.host, verify, authorities)
+        import httpx2
+
+        line = target.request_line if request_line is None else request_line
+        waits = httpx2.Timeout(timeout, connect=connect_timeout or timeout, pool=None)
+        request = httpx2.Request(
+            method,
+            httpx2.URL(scheme=target.scheme, host=address, port=target.port, raw_path=line.encode()),
+            headers=[(name.encode("latin-1", "replace"), _header(text)) for name, text in headers],
+            content=body,
+            extensions={
+                "sni_hostname": target.host,
+                "target": line.encode(),
+                "timeout": waits.as_dict(),
+            },
+        )
+        return await pool.send(request, stream=True, follow_redirects=False)
+
+    def _pool(self, host: str, verify: bool, authorities: str | None) -> httpx2.AsyncClient:
+        """Connections of one loop to one host: hosts that share an address share no connection."""
+        try:
+            import httpx2
+        except ImportError:
+            raise missing_extra("http", self._needed_for) from None
+
+        key = asyncio.get_running_loop(), host, verify, authorities or ""
+        found = self._pools.get(key)
+        if found is None or found.is_closed:
+            for other in [other for other in self._pools if other[0].is_closed()]:
+                del self._pools[other]
+            trust: ssl.SSLContext | bool = verify
+            if verify and authorities is not None:
+                trust = ssl.create_default_context(cadata=authorities)
+            found = self._pools[key] = httpx2.AsyncClient(
+                trust_env=False, verify=trust, headers={"User-Agent": "ramet"}
+            )
+        return found
+
+    async def close(self) -> None:
+        here = asyncio.get_running_loop()
+        pools, self._pools = self._pools, {}
+        for (loop, *_), pool in pools.items():
+            if loop is here:
+                await pool.aclose()
+
+
+def _header(text: str) -> bytes:
+    """Header text as bytes: what came in as bytes goes out as the same bytes."""
+    return text.encode("utf-8", "surrogateescape")
