@@ -47,7 +47,9 @@ class Discovery:
         if not fitting:
             problems.append(f"{where}: not described")
             return None
-        _, _, found, document, uploads = min(fitting, key=lambda one: one[1].pattern.count("("))
+        _, _, found, document, uploads = min(
+            fitting, key=lambda one: (".+" in one[1].pattern, one[1].pattern.count("("))
+        )
         self._check_query(where, found, document, query, uploads)
         if sent and status < 400:
             self._check_sent(where, found, document, sent, kind, uploads)

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from ramet.backends.services.google.drive import GoogleDriveResource as GoogleDriveResource
     from ramet.backends.services.google.gmail import GmailConfig as GmailConfig
     from ramet.backends.services.google.gmail import GmailResource as GmailResource
+    from ramet.backends.services.google.sheets import GoogleSheetsConfig as GoogleSheetsConfig
+    from ramet.backends.services.google.sheets import GoogleSheetsResource as GoogleSheetsResource
+    from ramet.backends.services.google.slides import GoogleSlidesConfig as GoogleSlidesConfig
+    from ramet.backends.services.google.slides import GoogleSlidesResource as GoogleSlidesResource
     from ramet.backends.services.langfuse.project import LangfuseConfig as LangfuseConfig
     from ramet.backends.services.langfuse.project import LangfuseResource as LangfuseResource
     from ramet.backends.services.linear import LinearConfig as LinearConfig
@@ -71,6 +75,10 @@ _PLACES = {
     "GitHubResource": "ramet.backends.services.github.repository",
     "GmailConfig": "ramet.backends.services.google.gmail",
     "GmailResource": "ramet.backends.services.google.gmail",
+    "GoogleSheetsConfig": "ramet.backends.services.google.sheets",
+    "GoogleSheetsResource": "ramet.backends.services.google.sheets",
+    "GoogleSlidesConfig": "ramet.backends.services.google.slides",
+    "GoogleSlidesResource": "ramet.backends.services.google.slides",
     "GoogleDriveConfig": "ramet.backends.services.google.drive",
     "GoogleDriveResource": "ramet.backends.services.google.drive",
     "HTTPConfig": "ramet.backends.remote.http",
@@ -118,6 +126,10 @@ __all__ = [
     "GmailResource",
     "GoogleDriveConfig",
     "GoogleDriveResource",
+    "GoogleSheetsConfig",
+    "GoogleSheetsResource",
+    "GoogleSlidesConfig",
+    "GoogleSlidesResource",
     "HTTPConfig",
     "HTTPResource",
     "LangfuseConfig",

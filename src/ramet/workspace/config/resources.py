@@ -281,6 +281,8 @@ BACKENDS: Final[Mapping[str, Backend]] = {
         "a repository on GitHub: code, issues, pull requests, releases", "github.repository", "GitHub", "github"
     ),
     "github_ci": _service("the workflow runs of a repository on GitHub", "github.ci", "GitHubCI", "github"),
+    "gsheets": _service("the spreadsheets of Google Sheets", "google.sheets", "GoogleSheets", "gsheets"),
+    "gslides": _service("the presentations of Google Slides", "google.slides", "GoogleSlides", "gslides"),
     "gmail": _service("a mailbox of Gmail", "google.gmail", "Gmail", "gmail"),
     "gdrive": _service("a Google Drive", "google.drive", "GoogleDrive", "gdrive"),
     "linear": _service("the teams of a Linear workspace: issues, projects, documents", "linear", "Linear"),

@@ -88,7 +88,7 @@ def google_rest(
 ) -> Rest:
     """The client of the API at `base`, whose errors name the scope that it needs."""
     host = urlsplit(base).hostname or ""
-    client = HTTPClient((host, *SIGNED), private=config.private, home=(host,), timeout=config.timeout)
+    client = HTTPClient((host, *SIGNED, *config.allow), private=config.private, home=(host,), timeout=config.timeout)
 
     def judge(answer: Answer) -> OSError | None:
         return _judge(answer, host, SCOPES[scope])

@@ -45,7 +45,7 @@ class Spreadsheets:
 
     async def about(self, id: str, path: Path) -> Any:
         """A spreadsheet without its cells."""
-        fields = "spreadsheetId,spreadsheetUrl,properties,namedRanges,sheets.properties"
+        fields = "spreadsheetId,spreadsheetUrl,properties,namedRanges,sheets(properties)"
         return (await self.rest.get(f"/v4/spreadsheets/{id}", path=path, params={"fields": fields})).json()
 
     async def csv(self, id: str, tab: Tab, path: Path, render: str = FORMATTED) -> AsyncIterator[bytes]:
@@ -65,9 +65,9 @@ class Spreadsheets:
             yield written([*blank, *([*row, *[""] * (width - len(row))] for row in rows)])
 
     async def _rows(self, id: str, cells: str, path: Path, render: str) -> Cells:
-        params: Params = {"valueRenderOption": render, "majorDimension": "ROWS"}
-        address = f"/v4/spreadsheets/{id}/values/{quote(cells, safe='')}"
-        found = (await self.rest.get(address, path=path, params=params)).json()
+        params: Params = {"ranges": cells, "valueRenderOption": render, "majorDimension": "ROWS"}
+        address = f"/v4/spreadsheets/{id}/values:batchGet"
+        (found,) = (await self.rest.get(address, path=path, params=params)).json()["valueRanges"]
         return [[text_of(value) for value in row] for row in found.get("values") or ()]
 
     async def cells(self, id: str, cells: str, path: Path, render: str = FORMATTED) -> AsyncIterator[list[str]]:

@@ -48,6 +48,8 @@ class GoogleConfig(ServiceConfig):
     """The user whom the service account acts for, by domain-wide delegation."""
     token_url: str = "https://oauth2.googleapis.com/token"
     """Where access tokens are made."""
+    allow: tuple[str, ...] = ()
+    """Hosts that signed downloads may come from, in addition to Google's."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
