@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.linear import LinearResource as LinearResource
     from ramet.backends.services.notion import NotionConfig as NotionConfig
     from ramet.backends.services.notion import NotionResource as NotionResource
+    from ramet.backends.services.paperclip import PaperclipConfig as PaperclipConfig
+    from ramet.backends.services.paperclip import PaperclipResource as PaperclipResource
     from ramet.backends.services.slack import SlackConfig as SlackConfig
     from ramet.backends.services.slack import SlackResource as SlackResource
     from ramet.backends.services.telegram import TelegramConfig as TelegramConfig
@@ -125,6 +127,8 @@ _PLACES = {
     "NotionConfig": "ramet.backends.services.notion",
     "NotionResource": "ramet.backends.services.notion",
     "OpenOptions": "ramet.workspace.stored.open_options",
+    "PaperclipConfig": "ramet.backends.services.paperclip",
+    "PaperclipResource": "ramet.backends.services.paperclip",
     "Policy": "ramet.workspace.policy",
     "PostgresConfig": "ramet.backends.databases.postgres",
     "PostgresResource": "ramet.backends.databases.postgres",
@@ -197,6 +201,8 @@ __all__ = [
     "NotionConfig",
     "NotionResource",
     "OpenOptions",
+    "PaperclipConfig",
+    "PaperclipResource",
     "Policy",
     "PostgresConfig",
     "PostgresResource",

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.linear import LinearResource as LinearResource
     from ramet.backends.services.notion import NotionConfig as NotionConfig
     from ramet.backends.services.notion import NotionResource as NotionResource
+    from ramet.backends.services.paperclip import PaperclipConfig as PaperclipConfig
+    from ramet.backends.services.paperclip import PaperclipResource as PaperclipResource
     from ramet.backends.services.slack import SlackConfig as SlackConfig
     from ramet.backends.services.slack import SlackResource as SlackResource
     from ramet.backends.services.telegram import TelegramConfig as TelegramConfig
@@ -93,6 +95,8 @@ _PLACES = {
     "MongoResource": "ramet.backends.databases.mongo",
     "NotionConfig": "ramet.backends.services.notion",
     "NotionResource": "ramet.backends.services.notion",
+    "PaperclipConfig": "ramet.backends.services.paperclip",
+    "PaperclipResource": "ramet.backends.services.paperclip",
     "PostgresConfig": "ramet.backends.databases.postgres",
     "PostgresResource": "ramet.backends.databases.postgres",
     "RAMResource": "ramet.backends.local.ram",
@@ -142,6 +146,8 @@ __all__ = [
     "MongoResource",
     "NotionConfig",
     "NotionResource",
+    "PaperclipConfig",
+    "PaperclipResource",
     "PostgresConfig",
     "PostgresResource",
     "RAMResource",

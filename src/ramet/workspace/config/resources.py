@@ -294,6 +294,7 @@ BACKENDS: Final[Mapping[str, Backend]] = {
     "langfuse": _service(
         "a project of Langfuse: traces, prompts, datasets", "langfuse.project", "Langfuse", "langfuse"
     ),
+    "paperclip": _service("papers of bioRxiv, medRxiv and PubMed Central, to be read", "paperclip", "Paperclip"),
     "fsspec": Backend("any fsspec filesystem", lambda: _FSSPEC, _fsspec, "fsspec"),
     "backblaze": _s3_row("backblaze", "a bucket of Backblaze B2"),
     "digitalocean": _s3_row("digitalocean", "a Space of DigitalOcean"),

@@ -254,11 +254,39 @@ def restore_data(resource: Resource, state: Plain, blob: Callable[[object], Blob
         resource.restore((bytes.fromhex(_text(key)), blob(reference).read()) for key, reference in items)
 
 
+def _load_ssh(state: Plain, blob: Callable[[object], Blob]) -> Resource:
+    """An SSH mount with the user's own keys and known hosts: what a snapshot names can be anyone's."""
+    from ramet.backends.remote.ssh import SSHConfig, SSHResource
+
+    config = _mapping(state, "config")
+    username, port = config.get("username"), config.get("port", 22)
+    if not isinstance(port, int) or not (username is None or isinstance(username, str)):
+        raise ValueError("the configuration of an SSH mount is malformed")
+    root = _text(config.get("root", "."))
+    return SSHResource(SSHConfig(host=_text(config.get("host")), port=port, username=username, root=root))
+
+
+def _load_paperclip(state: Plain, blob: Callable[[object], Blob]) -> Resource:
+    """Paperclip at its own address, where alone its credentials may go."""
+    from ramet.backends.services.paperclip import HOME, PaperclipConfig, PaperclipResource
+
+    config = _mapping(state, "config")
+    if config.get("base_url", HOME) != HOME:
+        raise ValueError("a Paperclip mount with an address of its own must be passed in resources=")
+    limit = config.get("default_limit", 500)
+    if not isinstance(limit, int):
+        raise ValueError("the configuration of a Paperclip mount is malformed")
+    path = _text(config.get("credentials_path", "~/.paperclip/credentials.json"))
+    return PaperclipResource(PaperclipConfig(credentials_path=path, default_limit=limit))
+
+
 LOADERS: Final[Mapping[str, Callable[[Plain, Callable[[object], Blob]], Resource]]] = {
     "ram": _load_ram,
     "disk": _load_disk,
+    "ssh": _load_ssh,
+    "paperclip": _load_paperclip,
 }
-"""Types that a snapshot may load; any other resource is passed by the caller."""
+"""Types that a snapshot may load, without contacting anything; any other resource is passed by the caller."""
 
 
 # -------------------------------------------------------------------------------------- reading untrusted data

@@ -71,6 +71,7 @@ EXTRAS: Final = {
     "discord": Extra(("httpx2",), "no Discord mounts"),
     "telegram": Extra(("httpx2",), "no Telegram mounts"),
     "langfuse": Extra(("httpx2",), "no Langfuse mounts"),
+    "paperclip": Extra(("httpx2",), "no Paperclip mounts"),
     "redis": Extra(("redis",), "no Redis mounts"),
     "ssh": Extra(("asyncssh",), "no SSH mounts"),
     "postgres": Extra(("asyncpg", "psycopg"), "no PostgreSQL mounts, no refs in PostgreSQL"),
