@@ -14,7 +14,7 @@ help:
 	@echo "make test          install what the tests need and run them all"
 	@echo "make test-typescript  the TypeScript client: types, and tests against a real server (part of make test)"
 	@echo "make descriptions  fetch what the exchanges of services are checked against (part of make test)"
-	@echo "make test-emulators  backends against emulators from npm (Azurite, GitHub, Slack)"
+	@echo "make test-emulators  backends against emulators and clients of others (Azurite, GitHub, Slack, Telegram, Langfuse)"
 	@echo "make test-agents   adapters: older OpenAI Agents SDKs and the other frameworks, one environment each"
 	@echo "make test-plain    the spec tables without the shell's shortcuts"
 	@echo "make check         ruff, mypy --strict, import-linter"
@@ -102,9 +102,20 @@ $(EMULATORS)/node_modules/.bin/azurite-blob: $(VENV)/.node
 $(EMULATORS)/node_modules/.bin/emulate: $(VENV)/.node
 	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) emulate@0.12.2
 
-test-emulators: $(STAMP) $(EMULATORS)/node_modules/.bin/azurite-blob $(EMULATORS)/node_modules/.bin/emulate
+# A server of Telegram's Bot API.
+$(EMULATORS)/node_modules/telegram-test-api: $(VENV)/.node
+	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) telegram-test-api@4.2.1
+
+# Clients of others that read what our fakes answer; they need other versions of packages than the rest.
+.venv-clients/.installed: $(STAMP) Makefile
+	test -x .venv-clients/bin/python || $(PYTHON) -m venv .venv-clients
+	$(call install,.venv-clients,langfuse==5.0.4 aiogram==3.31.0)
+	touch $@
+
+test-emulators: $(STAMP) $(EMULATORS)/node_modules/.bin/azurite-blob $(EMULATORS)/node_modules/.bin/emulate \
+  $(EMULATORS)/node_modules/telegram-test-api .venv-clients/.installed
 	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest \
-	  tests/backends/objects/test_azure.py tests/backends/services/test_emulators.py
+	  tests/backends/objects/test_azure.py tests/backends/services/test_emulators.py tests/backends/services/test_clients.py
 
 # The spec tables without the shortcuts of shell/interp/fast.
 test-plain: $(STAMP)

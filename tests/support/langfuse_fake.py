@@ -186,5 +186,5 @@ class LangfuseFake(Fake):
 
     def _chained(self, call: Call, entries: list[Any]) -> Reply:
         start, size = int(call.query.get("cursor", 0)), int(call.query.get("limit", 50))
-        meta = {"cursor": str(start + size)} if start + size < len(entries) else {}
+        meta = {"limit": size, **({"cursor": str(start + size)} if start + size < len(entries) else {})}
         return Reply(200, {"data": entries[start : start + size], "meta": meta})

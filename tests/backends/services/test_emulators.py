@@ -16,12 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from tests.support.descriptions import checked_ports
 from tests.support.servers import free_ports
 
 from ramet import Workspace
-from ramet.backends import GitHubConfig, GitHubResource, SlackConfig, SlackResource
+from ramet.backends import GitHubConfig, GitHubResource, SlackConfig, SlackResource, TelegramConfig, TelegramResource
 from ramet.testing import READING, Check, run_check
 
 PROGRAM = shutil.which("emulate")
@@ -100,7 +101,7 @@ def team(port: int) -> SlackResource:
     return SlackResource(config)
 
 
-def shell(resource: GitHubResource | SlackResource, *scripts: str) -> list[str]:
+def shell(resource: GitHubResource | SlackResource | TelegramResource, *scripts: str) -> list[str]:
     async def act() -> list[str]:
         ws = Workspace({"/s": resource})
         try:
@@ -147,3 +148,58 @@ def test_channels_of_slack(slack: int) -> None:
     )  # fmt: skip
     assert found[0] == "general\nrandom\n" and found[2] == " dev: hello <world>\n"
     assert found[3].split() == ["admin", "dev"] and found[5] == "data\n"
+
+
+# ---------------------------------------------------------------------------------------------------- telegram
+
+TELEGRAM = """
+const Server = require('telegram-test-api');
+const server = new Server({port: Number(process.argv[2]), host: '127.0.0.1', protocol: 'http', storage: 'RAM'});
+server.start().then(() => console.log('Ready.'));
+"""
+BOT = "123456:AAhunter2"
+
+
+@pytest.fixture(scope="module")
+def telegram(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    modules = Path(str(PROGRAM)).resolve().parents[1]
+    while modules.name != "node_modules":
+        modules = modules.parent
+    if not (modules / "telegram-test-api").exists():
+        pytest.skip("telegram-test-api is not installed; `make test-emulators` does that")
+    (port,) = free_ports(1)
+    folder = tmp_path_factory.mktemp("telegram")
+    script, log = folder / "server.js", folder / "log"
+    script.write_text(TELEGRAM)
+    with log.open("wb") as out:
+        words = ["node", str(script), str(port)]
+        given = {"PATH": os.environ["PATH"], "NODE_PATH": str(modules)}
+        process = subprocess.Popen(words, stdout=out, stderr=out, env=given)
+    try:
+        deadline = time.monotonic() + 60
+        while b"Ready." not in log.read_bytes():
+            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        checked_ports[port] = None  # its dates are in milliseconds
+        yield port
+    finally:
+        checked_ports.pop(port, None)
+        process.terminate()
+        process.wait()
+
+
+def test_the_inbox_of_a_telegram_bot(telegram: int) -> None:
+    base = f"http://127.0.0.1:{telegram}"
+    message = {
+        "botToken": BOT, "from": {"id": 1, "first_name": "Ada", "username": "ada", "is_bot": False},
+        "chat": {"id": 1, "first_name": "Ada", "username": "ada", "type": "private"}, "date": 1777799642,
+        "text": "deploy failed",
+    }  # fmt: skip
+    assert httpx2.post(f"{base}/sendMessage", json=message).status_code == 200
+    config = TelegramConfig(token=BOT, base_url=base, private=True, writable=True)
+    found = shell(
+        TelegramResource(config), "ls /s/private", "jq -r .text /s/private/*/*/chat.jsonl",
+        "query /s getMe | jq -r type", "post /s/private/ada__1 -m 'On it.'",
+    )  # fmt: skip
+    assert found[0] == "ada__1\n" and found[1] == "deploy failed\n" and found[2] == "object\n"
+    assert found[3].startswith("posted 1 ")
