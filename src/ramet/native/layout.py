@@ -93,6 +93,8 @@ class TreePlace:
     """Lower layers that other overlays use too, lowest first."""
     key: str | None = None
     """Names the content of the lower layers; None where only this overlay knows it."""
+    frozen: tuple[str, ...] = ()
+    """Those of the shared layers that were upper layers of this workspace, lowest first."""
 
     @property
     def lower(self) -> str:
@@ -129,6 +131,8 @@ class Layout:
             os.chown(self.root, -1, self.owner.gid)
             os.chmod(self.root, 0o710)
         self._count = 0
+        self._users = 1
+        self._borrowed: list[Layout] = []
         make_directory(f"{self.root}/trees")
         self.points = f"{self.root}/points"
         make_directory(self.points)
@@ -151,8 +155,19 @@ class Layout:
         if self.owner.foreign:
             os.chown(path, self.owner.uid, self.owner.gid, follow_symlinks=False)
 
+    def borrow(self, other: Layout) -> None:
+        """Keep the directories of another box as long as these: its layers are part of them."""
+        if other is not self and other not in self._borrowed:
+            other._users += 1
+            self._borrowed.append(other)
+
     def remove(self) -> None:
-        remove_layout(self.root)
+        """Delete the directories when no other box uses them."""
+        self._users -= 1
+        if not self._users:
+            remove_layout(self.root)
+            for other in self._borrowed:
+                other.remove()
 
 
 def remove_layout(root: str) -> None:
@@ -165,13 +180,13 @@ def remove_layout(root: str) -> None:
     shutil.rmtree(root)
 
 
-def own_everything(folder: str, owner: Owner) -> None:
-    """Make the user of the box the owner of a directory and all below it."""
+def own_everything(folder: str, owner: Owner, *, files: bool = True) -> None:
+    """Make the user of the box the owner of a directory and all below it, or of the directories only."""
     if not owner.foreign:
         return
     os.chown(folder, owner.uid, owner.gid, follow_symlinks=False)
-    for here, folders, files in os.walk(folder):
-        for name in (*folders, *files):
+    for here, folders, others in os.walk(folder):
+        for name in (*folders, *others) if files else folders:
             os.chown(f"{here}/{name}", owner.uid, owner.gid, follow_symlinks=False)
 
 

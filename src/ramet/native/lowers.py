@@ -12,12 +12,13 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import secrets
 import stat as modes
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ramet.backends.local.overlay_marks import is_removed
@@ -31,6 +32,8 @@ DEEPEST: Final = 8
 TICK_NS: Final = 10_000_000
 """How long the kernel's clock for file times may stand still."""
 REFERENCE: Final = "layers"
+NEXT: Final = "next"
+"""In the directory of an overlay that another one has taken the place of: its layers, and its directory."""
 
 
 @dataclass(frozen=True)
@@ -166,12 +169,27 @@ class Lowers:
 def read_place(folder: str) -> TreePlace:
     """Return the overlay that a dead process left in `folder`."""
     try:
+        with open(f"{folder}/{NEXT}") as file:
+            plain = json.load(file)
+        later = read_place(plain["folder"])
+        return later if later.shared else replace(later, shared=tuple(plain["shared"]))
+    except FileNotFoundError:
+        pass  # it is the last one
+    try:
         with open(f"{folder}/{REFERENCE}") as file:
             key = file.read()
     except FileNotFoundError:
         return TreePlace(folder)
     base = os.path.dirname(os.path.dirname(os.path.dirname(folder)))
     return TreePlace(folder, Lowers(base, box_owner()).layers(key), key)
+
+
+def succeed(place: TreePlace, new: TreePlace) -> None:
+    """Note that an overlay has taken the place of another, before anything is written to it."""
+    made = f"{place.folder}/{NEXT}.new"
+    with open(made, "w") as file:
+        json.dump({"folder": new.folder, "shared": new.shared}, file)
+    os.rename(made, f"{place.folder}/{NEXT}")
 
 
 def _is_plain(found: os.stat_result) -> bool:

@@ -13,7 +13,7 @@ import secrets
 import stat as modes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from ramet.backends.local.overlay_marks import is_opaque, is_removed
 from ramet.backends.local.safe_open import open_beneath, open_parent
@@ -33,39 +33,76 @@ class OverlayChange:
     after: os.stat_result | None
 
     @property
-    def what(self) -> str:
+    def what(self) -> Literal["added", "modified", "removed"]:
         return "added" if self.before is None else "removed" if self.after is None else "modified"
 
 
-def overlay_changes(directory: str, upper: str) -> list[OverlayChange]:
+class LayerStack:
+    """The layers below an upper directory as one tree, lowest first."""
+
+    def __init__(self, layers: Sequence[str]) -> None:
+        self._layers = tuple(reversed(layers))
+
+    def find(self, path: str) -> str | None:
+        """Return where a path is on the host."""
+        for layer in self._layers:
+            found = _look(layer + path)
+            if found is not None:
+                return None if is_removed(found) else layer + path
+            if _hides(layer, path):
+                return None
+        return None
+
+    def look(self, path: str) -> os.stat_result | None:
+        place = self.find(path)
+        return None if place is None else _look(place)
+
+    def names(self, path: str) -> list[str]:
+        """List a directory; nothing where there is none."""
+        found = {name for layer in self._layers for name in _listed(layer + path)}
+        return sorted(name for name in found if self.find(f"{path}/{name}") is not None)
+
+
+def _hides(layer: str, path: str) -> bool:
+    """Whether a layer has something in the way of what is below it."""
+    above = path.rpartition("/")[0]
+    while above:
+        found = _look(layer + above)
+        if found is not None:
+            return not modes.S_ISDIR(found.st_mode) or is_opaque(layer + above)
+        above = above.rpartition("/")[0]
+    return False
+
+
+def overlay_changes(lowers: Sequence[str], upper: str) -> list[OverlayChange]:
     """List what differs, parents first; what was written with the same content is no change."""
-    return list(_changes(directory, upper, "", hidden=False))
+    return list(_changes(LayerStack(lowers), upper, "", hidden=False))
 
 
-def _changes(lower: str, upper: str, folder: str, *, hidden: bool) -> Iterator[OverlayChange]:
+def _changes(lower: LayerStack, upper: str, folder: str, *, hidden: bool) -> Iterator[OverlayChange]:
     """Compare one directory; `hidden` where the upper one replaced the lower one."""
     names = sorted(os.listdir(upper + folder))
     if hidden:
-        names = sorted({*names, *_listed(lower + folder)})
+        names = sorted({*names, *lower.names(folder)})
     for name in names:
         path = f"{folder}/{name}"
-        before, after = _look(lower + path), _look(upper + path)
+        before, after = lower.look(path), _look(upper + path)
         if after is not None and is_removed(after):
             after = None
         yield from _entry(lower, upper, path, before, after)
 
 
 def _entry(
-    lower: str, upper: str, path: str, before: os.stat_result | None, after: os.stat_result | None
+    lower: LayerStack, upper: str, path: str, before: os.stat_result | None, after: os.stat_result | None
 ) -> Iterator[OverlayChange]:
     was_directory = before is not None and modes.S_ISDIR(before.st_mode)
     is_directory = after is not None and modes.S_ISDIR(after.st_mode)
     if was_directory and not is_directory:
-        for name in sorted(_listed(lower + path)):
-            yield from _entry(lower, upper, f"{path}/{name}", _look(f"{lower}{path}/{name}"), None)
+        for name in lower.names(path):
+            yield from _entry(lower, upper, f"{path}/{name}", lower.look(f"{path}/{name}"), None)
     if before is None and after is None:
         return
-    if before is None or after is None or not _same(lower + path, upper + path, before, after):
+    if before is None or after is None or not _same(lower.find(path), upper + path, before, after):
         yield OverlayChange(Path(path), before, after)
     if is_directory:
         replaced = was_directory and is_opaque(upper + path)
@@ -86,8 +123,8 @@ def _look(path: str) -> os.stat_result | None:
         return None
 
 
-def _same(old: str, new: str, before: os.stat_result, after: os.stat_result) -> bool:
-    if before.st_mode != after.st_mode:
+def _same(old: str | None, new: str, before: os.stat_result, after: os.stat_result) -> bool:
+    if before.st_mode != after.st_mode or old is None:
         return False
     if modes.S_ISLNK(before.st_mode):
         return os.readlink(old) == os.readlink(new)

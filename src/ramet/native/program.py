@@ -12,8 +12,10 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import select
 import signal
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -59,38 +61,44 @@ class Daemons:
     """Process trees that outlive their program: their pipes are drained, and they end with the box."""
 
     def __init__(self) -> None:
-        self._fds: set[int] = set()
+        self._fds: dict[int, asyncio.AbstractEventLoop] = {}
 
     def drain(self, fd: int) -> None:
         """Discard what arrives at a pipe until its end, and close it."""
         loop = asyncio.get_running_loop()
 
-        def readable() -> None:
-            try:
-                data = os.read(fd, BLOCK)
-            except BlockingIOError:
-                return
-            except OSError:
-                data = b""
-            if not data:
-                loop.remove_reader(fd)
-                self._fds.discard(fd)
-                os.close(fd)
+        self._fds[fd] = loop
+        loop.add_reader(fd, self._read, fd)
 
-        self._fds.add(fd)
-        loop.add_reader(fd, readable)
+    def _read(self, fd: int) -> None:
+        try:
+            data = os.read(fd, BLOCK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._fds.pop(fd).remove_reader(fd)
+            os.close(fd)
 
-    @property
-    def alive(self) -> bool:
-        return bool(self._fds)
+    def alive(self, seconds: float = 0.0) -> bool:
+        """Whether a process is left, after waiting for the end of those that are ending."""
+        deadline = time.monotonic() + seconds
+        while self._fds:
+            ready, _, _ = select.select([*self._fds], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                return True
+            for fd in ready:
+                self._read(fd)
+        return False
 
     def close(self) -> None:
         try:
-            loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+            running: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
-            loop = None
-        for fd in self._fds:
-            if loop is not None:
+            running = None
+        for fd, loop in self._fds.items():
+            if loop is running:
                 loop.remove_reader(fd)
             os.close(fd)
         self._fds.clear()

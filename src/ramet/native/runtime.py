@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -12,12 +12,14 @@ from ramet.core.errors import RametError
 from ramet.core.proc import Proc
 from ramet.native.box import Bind, Box
 from ramet.native.layout import SYSTEM_NAMES, Layout, TreePlace, make_directory, own_everything
-from ramet.native.lowers import Checkout, Lowers, StoredTrees
+from ramet.native.lowers import DEEPEST, Checkout, Lowers, StoredTrees, succeed
 from ramet.native.options import Native
 from ramet.native.program import Daemons, run_program
-from ramet.native.tree import TreeResource, materialize
-from ramet.native.upper import Upper
+from ramet.native.tree import SharedLayers, TreeResource, materialize
+from ramet.native.upper import Upper, assemble
 
+ENDING_SECONDS: Final = 0.1
+"""How long the last processes of a call may take to end after their program."""
 SYSTEM_PATHS: Final = ("/usr/", "/bin", "/sbin")
 """Where programs of the host are: what else PATH names lies in the tree."""
 
@@ -68,6 +70,47 @@ class Runtime:
             return self.add_tree(prefix, copy)
         return self._add(prefix, replace(self.layout.add_tree(), shared=(directory,)))
 
+    def add_layers(self, prefix: str, found: SharedLayers) -> TreePlace:
+        """Add an overlay over the frozen layers of another box."""
+        self.layout.borrow(found.layout)
+        return self._add(prefix, replace(self.layout.add_tree(), shared=found.place.shared))
+
+    def freeze(self) -> dict[str, SharedLayers]:
+        """Let the trees as they are now be lower layers, which copies may share; no program may run."""
+        changed = [prefix for prefix, place in self._places.items() if os.listdir(place.upper)]
+        for prefix in changed:
+            old = self._places[prefix]
+            shared = (*(layer for layer in old.lowers if os.listdir(layer)), old.upper)
+            if len(shared) > DEEPEST:
+                shared = (self._assembled(old),)
+            new = replace(self.layout.add_tree(), shared=shared, frozen=(*old.frozen, old.upper))
+            succeed(old, new)
+            self._places[prefix] = new
+        if changed:
+            self._renew(changed)
+        return {prefix: SharedLayers(place, self.layout) for prefix, place in self._places.items()}
+
+    def discard(self) -> None:
+        """Undo all that was changed since the trees were added; no program may run."""
+        for prefix, old in self._places.items():
+            if os.listdir(old.upper):
+                self._places[prefix] = replace(self.layout.add_tree(), shared=old.lowers, frozen=old.frozen)
+        self._renew(self._places)
+
+    def _renew(self, prefixes: Iterable[str]) -> None:
+        """Build the box on the new places of these trees."""
+        self.reopen()
+        for prefix in prefixes:
+            self._trees[prefix].place = self._places[prefix]
+            self._uppers[prefix] = Upper(self._places[prefix].upper)
+
+    def _assembled(self, old: TreePlace) -> str:
+        """Make one layer of all, by hard links."""
+        target = f"{old.folder}/assembled"
+        assemble((*old.lowers, old.upper), target)
+        own_everything(target, self.layout.owner, files=False)
+        return target
+
     def _add(self, prefix: str, place: TreePlace) -> TreePlace:
         if prefix == "/":
             taken = sorted(name for name in SYSTEM_NAMES if place.has(name))
@@ -100,7 +143,7 @@ class Runtime:
     @property
     def idle(self) -> bool:
         """Whether no program runs, not even a daemon."""
-        return not self._running and not self._daemons.alive
+        return not self._running and not self._daemons.alive(ENDING_SECONDS)
 
     def _build(self) -> None:
         self._make_mount_points()

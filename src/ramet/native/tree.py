@@ -13,14 +13,34 @@ from stat import S_ISDIR, S_ISFIFO
 from typing import Any
 
 from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.overlay_marks import is_removed
 from ramet.backends.local.ram import RAMResource
 from ramet.backends.local.safe_open import open_beneath
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat
-from ramet.native.layout import SYSTEM_NAMES, Owner, TreePlace, file_owner
+from ramet.native.layout import SYSTEM_NAMES, Layout, Owner, TreePlace, file_owner
 from ramet.native.upper import walk_upper
+
+
+class SharedLayers(RAMResource):
+    """Stands for the frozen layers of another box's tree, until the box of a copy has them as its lower layers."""
+
+    def __init__(self, place: TreePlace, layout: Layout) -> None:
+        super().__init__()
+        self.place, self.layout = place, layout
+
+    def stat_now(self, path: Path) -> Stat:
+        for layer in reversed(self.place.shared):
+            try:
+                found = os.lstat(f"{layer}{path}")
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            if is_removed(found):
+                break
+            return Stat(Kind.DIR if S_ISDIR(found.st_mode) else Kind.FILE, found.st_size)
+        raise fail(errno.ENOENT, path)
 
 
 class OverlaidDirectory(DiskResource):
@@ -55,7 +75,8 @@ class TreeResource(DiskResource):
     def changed_directories(self) -> set[bytes]:
         """Return the directories in which something differs from the lower layer: `b""` is the root."""
         found = {b""}
-        found.update(os.fsencode(path) for path, stat in walk_upper(self.place.upper) if S_ISDIR(stat.st_mode))
+        for upper in (*self.place.frozen, self.place.upper):
+            found.update(os.fsencode(path) for path, stat in walk_upper(upper) if S_ISDIR(stat.st_mode))
         return found
 
     def check_path(self, path: Path) -> None:

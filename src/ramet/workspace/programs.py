@@ -14,14 +14,14 @@ from typing import Final
 
 from ramet.backends.local.host_copy import copy_tree
 from ramet.concurrency.sizes import BATCH
-from ramet.core.errors import reason
+from ramet.core.errors import RametError, reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.proc import Exec, Proc
 from ramet.native.lowers import StoredTrees
 from ramet.native.options import Native
 from ramet.native.program import cannot_execute
 from ramet.native.runtime import Runtime
-from ramet.native.tree import OverlaidDirectory, TreeResource
+from ramet.native.tree import OverlaidDirectory, SharedLayers, TreeResource
 from ramet.workspace.mounts import Mount, MountMode
 from ramet.workspace.recorder import Recorder
 
@@ -57,7 +57,9 @@ class NativePrograms:
         runtime, found = self._runtime, dict(mounts)
         try:
             for prefix, mount in sorted(mounts.items()):
-                if isinstance(mount.resource, OverlaidDirectory):
+                if isinstance(mount.resource, SharedLayers):
+                    runtime.add_layers(str(prefix), mount.resource)
+                elif isinstance(mount.resource, OverlaidDirectory):
                     root = mount.resource.root
                     runtime.add_overlay(str(prefix), root, partial(copy_tree, root))
                 elif mount.memory is not None and mount.checkout is not None:
@@ -92,6 +94,16 @@ class NativePrograms:
         runtime.add_memory(prefix, mount.memory)
         runtime.reopen()
         return replace(mount, resource=self.trees[prefix])
+
+    def freeze(self) -> dict[str, SharedLayers]:
+        """Return the trees as they are now, for copies that share their bytes; none while a program runs."""
+        return self._runtime.freeze() if self._runtime.idle else {}
+
+    def discard(self) -> None:
+        """Undo all changes of the trees."""
+        if not self._runtime.idle:
+            raise RametError("workspace_busy", "cannot discard changes: a program runs", "End it, or close the branch.")
+        self._runtime.discard()
 
     # ------------------------------------------------------------------------------------- for the shell
 

@@ -31,6 +31,7 @@ from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
 from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
 from ramet.native.options import Native, as_native
+from ramet.native.tree_branch import TreeBranch
 from ramet.shell.interp.main.shell import Shell
 from ramet.shell.interp.process.jobs import Pids
 from ramet.shell.interp.state.special_variables import PATH
@@ -51,7 +52,7 @@ from ramet.workspace.secrets import Secrets
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID, Session, SessionManager
 from ramet.workspace.session_fs import SessionFS
 from ramet.workspace.snapshot.archive import Target, read_tar, split_manifest_and_blobs, write_tar
-from ramet.workspace.snapshot.copy import adopt_kernel, copy_workspace, load_workspace
+from ramet.workspace.snapshot.copy import adopt_kernel, copy_workspace, frozen_trees, load_workspace
 from ramet.workspace.snapshot.state import RestoreReport, to_state_dict
 
 if TYPE_CHECKING:
@@ -599,14 +600,26 @@ class Branch(Workspace):
 
     def __init__(self, parent: Workspace) -> None:
         self.parent = parent
+        frozen = frozen_trees(parent)
         self._overlays = {
-            mount.prefix: _overlay(parent.fs.mounts[mount.prefix]) for mount in parent.mounts(scratch=True)
+            mount.prefix: _overlay(parent.fs.mounts[mount.prefix])
+            for mount in parent.mounts(scratch=True)
+            if str(mount.prefix) not in frozen
         }
+        resources: dict[str, Resource] = {**{str(prefix): one for prefix, one in self._overlays.items()}, **frozen}
         mounts: dict[str, MountForm] = {
-            str(mount.prefix): Mount(mount.prefix, self._overlays[mount.prefix], mount.mode, scratch=mount.scratch)
+            str(mount.prefix): Mount(mount.prefix, resources[str(mount.prefix)], mount.mode, scratch=mount.scratch)
             for mount in parent.mounts(scratch=True)
         }
-        super().__init__(mounts, secrets=parent.secrets.env(), policy=parent.policy, settings=parent.settings)
+        super().__init__(
+            mounts, secrets=parent.secrets.env(), policy=parent.policy, settings=parent.settings,
+            native=parent.native if frozen else None,
+        )  # fmt: skip
+        self._trees = {
+            mount.prefix: TreeBranch(mount.tree, tree, parent.fs.mounts[mount.prefix])
+            for mount in self.mounts(scratch=True)
+            if mount.tree is not None and (tree := parent._mounts[mount.prefix].tree) is not None
+        }
         adopt_kernel(self, parent)
         self.recorder.principal = parent.recorder.principal
         self._began, self._first = parent.settings.clock(), self.history.next_number
@@ -617,7 +630,7 @@ class Branch(Workspace):
         prefix = self._vfs.mount_of(path)
         overlay = self._overlays.get(prefix)
         if overlay is None:
-            return Look()
+            return super()._look_at(path) if prefix in self._trees else Look()
         inner = path.below(prefix)
         try:
             return look_at_node(overlay.raised(inner))
@@ -629,6 +642,8 @@ class Branch(Workspace):
         found: list[Change] = []
         for prefix, overlay in self._overlays.items():
             found.extend(Change(change.path.onto(prefix), change.what, change.kind) for change in await overlay.diff())
+        for prefix, tree in self._trees.items():
+            found.extend(change._replace(path=change.path.onto(prefix)) for change in tree.diff())
         return sorted(found)
 
     async def conflicts(self) -> list[Conflict]:
@@ -636,6 +651,8 @@ class Branch(Workspace):
         found: list[Conflict] = []
         for prefix, overlay in self._overlays.items():
             found.extend(conflict._replace(path=conflict.path.onto(prefix)) for conflict in await overlay.conflicts())
+        for prefix, tree in self._trees.items():
+            found.extend(conflict._replace(path=conflict.path.onto(prefix)) for conflict in tree.conflicts())
         return sorted(found)
 
     async def commit(self) -> CommitReport:
@@ -646,8 +663,9 @@ class Branch(Workspace):
             return CommitReport(conflicts=tuple(conflicts))
         applied: list[Change] = []
         late: list[Conflict] = []
-        for prefix, overlay in self._overlays.items():
-            report = await overlay.commit()
+        parts: dict[Path, Overlay | TreeBranch] = {**self._overlays, **self._trees}
+        for prefix, part in parts.items():
+            report = await part.commit()
             applied.extend(change._replace(path=change.path.onto(prefix)) for change in report.applied)
             late.extend(conflict._replace(path=conflict.path.onto(prefix)) for conflict in report.conflicts)
         self._hand_over(applied)
@@ -683,6 +701,8 @@ class Branch(Workspace):
         await self.sync()
         for overlay in self._overlays.values():
             overlay.abort()
+        if self.programs is not None:
+            await asyncio.to_thread(self.programs.discard)
 
     def copy(self) -> Workspace:
         raise NotImplementedError("a branch cannot be copied; commit it, or branch again from its parent")

@@ -65,15 +65,22 @@ def _discard(mounts: Mapping[str, Mount], given: Mapping[str, Resource]) -> None
 
 
 def copy_workspace(ws: Workspace) -> Workspace:
-    mounts: dict[str, MountForm] = {
-        str(mount.prefix): Mount(
-            mount.prefix, copy_resource(mount.resource), mount.mode, mount.cached, mount.patience, mount.scratch
-        )
-        for mount in in_order(ws._mounts)
-    }
+    frozen = frozen_trees(ws)
+    mounts: dict[str, MountForm] = {}
+    for mount in in_order(ws._mounts):
+        prefix, mode = str(mount.prefix), mount.mode
+        resource = frozen.get(prefix) or copy_resource(mount.resource)
+        mounts[prefix] = Mount(mount.prefix, resource, mode, mount.cached, mount.patience, mount.scratch)
     twin = type(ws)(mounts, secrets=ws.secrets.env(), policy=ws.policy, settings=ws.settings, native=ws.native)
     adopt_kernel(twin, ws)
     return twin
+
+
+def frozen_trees(ws: Workspace) -> Mapping[str, Resource]:
+    """Return the trees of native programs as layers to share; none while a program runs or a file is open."""
+    if ws.programs is None or any(session.state.fds.keys() - {0, 1, 2} for session in ws.sessions.started()):
+        return {}
+    return ws.programs.freeze()
 
 
 def adopt_kernel(twin: Workspace, ws: Workspace) -> None:

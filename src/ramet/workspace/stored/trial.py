@@ -79,7 +79,7 @@ class Trial:
 
     def changes(self) -> list[OverlayChange]:
         """List the changed paths, seen from the directory."""
-        return overlay_changes(self.directory, self._tree.place.upper)
+        return overlay_changes([self.directory], self._tree.place.upper)
 
     def patches(self, changes: Iterable[OverlayChange]) -> Iterator[FilePatch]:
         """Yield the changed lines of each file."""
