@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from tests.support import github_fake, linear_fake, notion_fake, slack_fake
 from tests.support.github_fake import WHEN, GitHubFake
 from tests.support.linear_fake import LinearFake
 from tests.support.notion_fake import NotionFake
+from tests.support.service_fake import Fake
 from tests.support.slack_fake import SlackFake
 
 from ramet import Workspace
@@ -35,7 +37,13 @@ AT = start_of("2026-05-03") + 9 * 3600 + 14 * 60 + 2
 
 
 @pytest.fixture
-def mounts(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+def fakes() -> list[Fake]:
+    """The servers behind the mounts."""
+    return []
+
+
+@pytest.fixture
+def mounts(fakes: list[Fake], monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     if linear_fake.schema() is None:
         pytest.skip("Linear's schema is not there: make descriptions")
     clock = datetime(2026, 5, 4, 12, tzinfo=UTC).timestamp()
@@ -43,6 +51,7 @@ def mounts(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     with ExitStack() as stack:
         hub, slack = stack.enter_context(GitHubFake()), stack.enter_context(SlackFake())
         linear, notion = stack.enter_context(LinearFake()), stack.enter_context(NotionFake())
+        fakes += [hub, slack, linear, notion]
         for number in range(41):
             hub.add(f"Issue {number}")
         hub.add("Login fails")
@@ -114,6 +123,78 @@ SESSIONS = [
     ("find /ci/runs -name '*.log' | wc -l", "2"),
     ("for s in gh ci slack linear notion; do head -1 /$s/README.md; done", "# octocat/hello on GitHub"),
 ]  # fmt: skip
+
+
+REFUSED = [
+    ("post /slack/channels/C0OLD -m x", "the channel is archived"),
+    ("ls /slack/channels/C9NONE", "No such file"),
+    ("post /slack/channels/ops__C024 -m x -a /tmp/big", "big is larger than 16 MiB; nothing was posted"),
+    ("post /slack/channels/ops__C024 < /tmp/big", "the text is larger than 16 MiB; nothing was posted"),
+    ("post /gh/issues/42 < /tmp/big", "the text is larger than 16 MiB; nothing was posted"),
+    ("cp /tmp/big /gh/code/big", "at most 16 MiB can be sent; nothing was changed"),
+    ("cp /tmp/big /gh/issues/42/issue.md", "at most 16 MiB can be sent; nothing was changed"),
+    ("cp /tmp/big /linear/teams/ENG/issues/ENG-42/issue.md", "at most 16 MiB can be sent; nothing was changed"),
+    ("cp /tmp/big $(echo /notion/pages/Roadmap__*)/page.md", "at most 16 MiB can be sent; nothing was changed"),
+    ("cp /tmp/big $(echo /notion/pages/Roadmap__*)/New.md", "at most 16 MiB can be sent; nothing was changed"),
+    ("sed -i 's/^title: .*/title:/' /gh/issues/42/issue.md", "title"),
+    ("sed -i 's/^state: .*/state: shut/' /gh/issues/42/issue.md", "state is"),
+    ("sed -i 's/^number: .*/number: 43/' /gh/issues/42/issue.md", "number is read-only"),
+    ("sed -i 's/^state: .*/state: Nowhere/' /linear/teams/ENG/issues/ENG-42/issue.md", "there are: "),
+    ("echo hi >> /gh/issues/42/comments.jsonl", "use post"),
+    ("echo hi >> /slack/channels/ops__C024/2026-05-03/chat.jsonl", "use post"),
+    ("echo hi >> /linear/teams/ENG/issues/ENG-42/comments.jsonl", "use post"),
+    ("echo hi >> $(echo /notion/pages/Roadmap__*)/comments.jsonl", "use post"),
+    ("echo hi > /ci/runs/9876/run.json", "Read-only file system"),
+    ("rm /gh/issues/42/issue.md", "Operation not permitted"),
+    ("rmdir /slack/channels/ops__C024/2026-05-03", "Operation not permitted"),
+    ("mv /linear/teams/ENG/issues/ENG-42 /linear/teams/ENG/issues/ENG-43", "Operation not permitted"),
+    ("query /gh 'POST /repos/{owner}/{repo}/issues' '{\"title\": \"x\"}'", "that takes -w"),
+    ("query /slack 'chat.postMessage channel=C024 text=x'", "that takes -w"),
+    ("query /linear 'mutation { issueArchive(id: \"x\") { success } }'", "that takes -w"),
+    ("query /notion 'PATCH /pages/x' '{}'", "that takes -w"),
+]
+
+
+def test_bad_input_names_what_to_do_and_changes_nothing(mounts: dict[str, Any], fakes: list[Fake]) -> None:
+    async def act() -> list[tuple[str, str, int]]:
+        ws = Workspace(mounts)
+        try:
+            await ws.execute("head -c 20000000 /dev/zero | tr '\\0' a > /tmp/big")
+            wrong = []
+            for script, words in REFUSED:
+                result = await ws.execute(script)
+                said = result.stderr.decode()
+                if words not in said or result.exit_code == 0:
+                    wrong.append((script, said, result.exit_code))
+            return wrong
+        finally:
+            await ws.close()
+
+    assert asyncio.run(act()) == []
+    changed = [
+        (call.method, call.path, call.body[:200]) for fake in fakes for call in fake.calls
+        if call.method in ("PUT", "PATCH", "DELETE") or ("comments" in call.path and call.method == "POST")
+        or (call.path == "/chat.postMessage" and call.form["channel"] != "C0OLD") or b"mutation" in call.body
+    ]  # fmt: skip
+    assert changed == []
+
+
+@pytest.mark.parametrize("name", ["gh/issues", "ci/runs", "slack/channels", "linear/teams", "notion/pages"])
+def test_a_wrong_token_is_named(mounts: dict[str, Any], name: str) -> None:
+    prefix = f"/{name.partition('/')[0]}"
+    resource = mounts[prefix]
+    secret = type(resource.config).secrets[0]
+    wrong = type(resource)(dataclasses.replace(resource.config, **{secret: "wrong-hunter9"}))
+
+    async def act() -> str:
+        ws = Workspace({prefix: wrong})
+        try:
+            return (await ws.execute(f"ls /{name}")).stderr.decode()
+        finally:
+            await ws.close()
+
+    said = asyncio.run(act())
+    assert "refuses the" in said and "Permission denied" in said and "wrong-hunter9" not in said
 
 
 def test_sessions_work_as_typed(mounts: dict[str, Any]) -> None:

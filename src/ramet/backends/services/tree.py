@@ -380,7 +380,7 @@ class Service:
             inbox = found.point.inbox
         if inbox is None:
             raise fail(errno.ENOTSUP, path, "nothing can be posted here; see README.md")
-        for name, content in letter.attachments:
+        for name, content in (("the text", letter.body), *letter.attachments):
             if len(content) > LARGEST_EDIT:
                 raise fail(errno.EFBIG, path, f"{name} is larger than {LARGEST_EDIT >> 20} MiB; nothing was posted")
         send, place = inbox.send, found.place
