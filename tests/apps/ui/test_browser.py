@@ -193,6 +193,45 @@ def test_blame_names_the_agent_and_opens_the_record(page: Browser) -> None:
     assert page.run("location.hash") == "#/cmds/proj@proj-2?record=2"
 
 
+def test_a_proposal_is_reviewed_and_its_conflict_resolved(server: tuple[str, str], page: Browser) -> None:
+    url, token = server
+    headers = {"authorization": f"Bearer {token}"}
+    with httpx2.Client(base_url=f"{url}/v1", headers=headers, timeout=200) as there:
+
+        def run(name: str, command: str, agent: str) -> None:
+            done = there.post(f"/workspaces/{name}/exec", json={"command": command, "agent": agent})
+            assert done.json()["exit_code"] == 0
+            there.post(f"/workspaces/{name}/commit", json={"message": command[:20]})
+
+        there.post("/workspaces", json={"name": "plan"})
+        run("plan", "printf 'a\\nb\\n' > /list; echo 1 > /same", "ann")
+        there.post("/workspaces/plan/fork", json={"name": "attempt"})
+        run("attempt", "sed -i s/b/theirs/ /list; echo new > /added", "bob")
+        run("plan", "sed -i s/b/ours/ /list", "ann")
+        page.go("#/ws/plan")
+        page.sees("plan-2")
+        page.click("Merge")
+        page.until("document.querySelector('dialog select').value = 'attempt'")
+        page.click("Review", "dialog button[type=submit]")
+        told = page.sees("1 added")
+        assert "By bob: 1 record" in told and page.run("location.hash") == "#/review/plan?other=attempt"
+        page.click("Merge", ".bar .primary")
+        page.click("Merge", "dialog button[type=submit]")
+        page.sees("1 conflict to decide")
+        told = page.sees("theirs", ".sides")
+        assert "ours" in told
+        page.click("Edit by hand")
+        page.fill("textarea.resolve", "a\nboth\n")
+        page.click("Merge with these choices")
+        page.click("Merge", "dialog button[type=submit]")
+        page.until("location.hash === '#/ws/plan'")
+        found = there.get("/workspaces/plan/file", params={"path": "/list", "revision": "head"}).text
+        assert found == "a\nboth\n"
+        assert there.get("/workspaces/plan/file", params={"path": "/added", "revision": "head"}).text == "new\n"
+        for name in ("plan", "attempt"):
+            there.delete(f"/workspaces/{name}")
+
+
 def test_what_an_agent_did_is_undone(server: tuple[str, str], page: Browser) -> None:
     url, token = server
     headers = {"authorization": f"Bearer {token}"}

@@ -48,7 +48,7 @@ export async function history({ route, signal, live, reload }) {
     offer(picked, name, chosen.map((one) => one.revision));
   };
   return h("div", { class: "page" },
-    heading(info, "history", "", [info.head && forkButton(name, info.head), info.head && mergeButton(name, reload), info.head && tarButton(name, info.head.id)]),
+    heading(info, "history", "", [info.head && forkButton(name, info.head), info.head && mergeButton(name), info.head && tarButton(name, info.head.id)]),
     !info.head && h("div", { class: "empty" }, h("p", {}, "It has no revision yet. Run something in the ", h("a", { href: place("term", { name }) }, "terminal"), ".")),
     revisions.length > 0 && h("div", { class: "bar small" },
       h("span", { class: "faint" }, log.more ? `The newest ${plural(log.revisions.length, "revision")}` : plural(log.revisions.length, "revision")),

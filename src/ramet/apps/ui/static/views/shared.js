@@ -70,29 +70,19 @@ export const forkButton = (name, revision, label = "Fork") => button(label, asyn
   if (done) location.hash = place("ws", { name: made });
 });
 
-export const mergeButton = (name, after) => button("Merge", async () => {
+export const mergeButton = (name) => button("Merge", async () => {
   const { workspaces } = await get("/workspaces");
   const others = workspaces.filter((info) => info.kind === "stored" && info.head && info.name !== name);
   if (!others.length) return void toast("There is no other workspace to merge.", "bad");
-  let made = null;
+  let chosen = "";
   const done = await ask({
-    title: `Merge into ${name}`, label: "Merge", text: `Adds what another workspace changed since the two diverged to ${name}, as a new revision. If both changed the same path, nothing is merged and you see the conflicts.`,
-    fields: [
-      { name: "other", label: "Workspace", options: others.map((info) => [info.name, `${info.name}: ${oneLine(info.head.message).slice(0, 60)}`]) },
-      { name: "message", label: "Message (optional)" },
-    ],
-    act: async ({ other, message }) => {
-      try {
-        made = (await change("POST", workspacePath(name, "/merge"), { other, message })).revision;
-      } catch (problem) {
-        if (problem.conflicts?.length) problem.message = `${plural(problem.conflicts.length, "conflict")}: nothing was merged`;
-        throw problem;
-      }
+    title: `Merge into ${name}`, label: "Review", text: "Shows what another workspace changed since the two diverged. You decide there.",
+    fields: [{ name: "other", label: "Workspace", options: others.map((info) => [info.name, `${info.name}: ${oneLine(info.head.message).slice(0, 60)}`]) }],
+    act: async ({ other }) => {
+      chosen = other;
     },
   });
-  if (!done) return;
-  toast(made ? `${made.name} is the newest revision now` : "There was nothing to merge");
-  after();
+  if (done) location.hash = place("review", { name, query: { other: chosen } });
 });
 
 export const tagButton = (name, revision, after) => button("Tag", async () => {

@@ -1,0 +1,159 @@
+// What another workspace proposes: its changes and the commands behind them, then merge, discard, or resolve conflicts.
+
+import { change, get, part, Problem, workspacePath } from "../lib/api.js";
+import { button, h, link, refill } from "../lib/dom.js";
+import { ask, name as safe, notice, problemBox, toast } from "../lib/frame.js";
+import { decodeBytes, place } from "../lib/names.js";
+import { looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
+import { changesList } from "./changes.js";
+import { heading, loaded } from "./shared.js";
+
+const MOST = 1 << 20;
+/** Bytes of a file that can be resolved by hand. */
+const RECORDS = 50;
+
+export async function review({ route, signal, reload }) {
+  const { name } = route;
+  const other = String(route.query.other ?? "");
+  const { info, stored } = await loaded(route, signal);
+  if (!stored || !other) throw new Problem({ code: "invalid_argument", cause: "nothing to review", remediation: "choose a workspace to merge in the history" });
+  const [theirName, theirRev = "head"] = other.split("@");
+  const [{ revisions: mine }, { revisions: theirs }] = await Promise.all([
+    get(workspacePath(name, "/log"), { limit: 1000 }, signal),
+    get(workspacePath(theirName, "/log"), { revision: theirRev, limit: 1000 }, signal),
+  ]);
+  const known = new Set(mine.map((one) => one.id));
+  const base = theirs.find((one) => known.has(one.id));
+  const newer = theirs.filter((one) => !known.has(one.id));
+  const resolving = h("div");
+  const merge = (body, label = "Merge") => async () => {
+    const done = await ask({
+      title: `Merge ${oneLine(other)} into ${name}`, label, text: "The changes become a new revision, with both histories.",
+      fields: [{ name: "message", label: "Message (optional)" }],
+      act: async ({ message }) => {
+        try {
+          const { revision } = await change("POST", workspacePath(name, "/merge"), { other, message, ...body });
+          toast(revision ? `${revision.name} is the newest revision now` : "There was nothing to merge");
+        } catch (problem) {
+          if (!problem.conflicts?.length) throw problem;
+          refill(resolving, conflicts(problem.conflicts));
+          requestAnimationFrame(() => resolving.scrollIntoView({ block: "start" }));
+        }
+      },
+    });
+    if (done && !resolving.childElementCount) location.hash = place("ws", { name });
+    return done;
+  };
+
+  /** Both sides of every conflict, and a choice for each. */
+  function conflicts(found) {
+    const chosen = new Map();
+    const edited = new Map();
+    const go = button("Merge with these choices", async () => {
+      const body = { take: Object.fromEntries(chosen), edited: Object.fromEntries([...edited].map(([path, read]) => [path, base64(read())])) };
+      resolving.replaceChildren();
+      const done = await merge(body)();
+      if (!done) refill(resolving, conflicts(found));
+    }, { class: "primary" });
+    const left = h("span", { class: "faint", role: "status" });
+    const count = () => {
+      const open = found.filter(({ path }) => !chosen.has(path) && !edited.has(path)).length;
+      go.disabled = open > 0;
+      left.textContent = open ? `${plural(open, "conflict")} to decide` : "all decided";
+    };
+    const rows = found.map((one) => conflict(one, { name, other: `${theirName}@${theirRev}`, otherName: other }, chosen, edited, count, signal));
+    count();
+    return h("section", { class: "conflicts" }, h("div", { class: "bar small" }, h("h2", {}, plural(found.length, "conflict")), left, h("span", { class: "actions" }, go)),
+      notice("Nothing was merged yet. Decide each conflict, then merge."), rows);
+  }
+
+  const title = h("div", { class: "bar small" }, h("h2", {}, "What ", link(place("ws", { name: theirName }), safe(other)), " proposes"),
+    h("span", { class: "faint" }, newer.length ? `${plural(newer.length, "revision")} since ${base ? oneLine(base.name) : "the beginning"}` : "nothing new"),
+    h("span", { class: "actions" },
+      button("Discard", () => discard(theirName, name), { class: "danger" }),
+      newer.length > 0 && button("Merge", merge({}), { class: "primary" })));
+  return h("div", { class: "page" }, heading(info, "history"), title, resolving,
+    newer.length > 0 && await commandsBehind(theirName, theirRev, base, signal),
+    newer.length > 0 && await proposed(theirName, base, theirs[0], signal, reload));
+}
+
+async function proposed(name, base, newest, signal) {
+  try {
+    const told = await get(workspacePath(name, "/diff"), base ? { older: base.id, newer: newest.id } : { newer: newest.id }, signal);
+    return changesList(name, base?.id ?? null, newest.id, told, signal);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    return problemBox(error);
+  }
+}
+
+/** The newest records of the other side that its base does not have. */
+async function commandsBehind(name, rev, base, signal) {
+  const { commands, total } = await get(workspacePath(name, "/history"), { revision: rev === "head" ? undefined : rev, last: RECORDS }, signal);
+  const after = base?.ops?.last ?? 0;
+  const found = commands.filter((one) => one.number > after && one.kind !== "fork");
+  if (!found.length) return null;
+  return h("details", { class: "change behind" }, h("summary", {}, h("span", { class: "path" }, `By ${[...new Set(found.map((one) => one.agent_id))].map(oneLine).join(", ")}: ${plural(found.length, "record")}`),
+    link(place("cmds", { name }), "all")),
+  h("ol", { class: "records" }, found.map((one) => h("li", {}, h("b", {}, safe(one.agent_id)), " ", link(place("cmds", { name, query: { record: one.number } }), h("code", {}, oneLine(one.command))), one.exit_code ? h("span", { class: "badge bad" }, `exit ${one.exit_code}`) : null))),
+  total > found.length && found.length === RECORDS && notice(`Only the newest ${RECORDS} are listed.`));
+}
+
+async function discard(other, name) {
+  const done = await ask({
+    title: `Discard ${oneLine(other)}`, label: "Discard", danger: true, text: `Removes the workspace ${oneLine(other)}; nothing of it is merged. It can be restored until the next collection.`,
+    act: () => change("DELETE", workspacePath(other)),
+  });
+  if (!done) return;
+  toast(`${other} is discarded`);
+  location.hash = place("ws", { name });
+}
+
+// ---------------------------------------------------------------------------------------------------- conflicts
+
+function conflict({ path, why }, { name, other, otherName }, chosen, edited, count, signal) {
+  const sides = h("div", { class: "sides" }, h("p", { class: "waiting" }, "Loading…"));
+  const decided = h("span", { class: "badge on", hidden: true });
+  const decide = (label, side, read) => {
+    chosen.delete(path);
+    edited.delete(path);
+    if (read) edited.set(path, read);
+    else chosen.set(path, side);
+    decided.hidden = false;
+    decided.textContent = label;
+    count();
+  };
+  const load = async () => {
+    const [ours, theirs] = await Promise.all([content(name, path, "head", signal), content(other.split("@")[0], path, other.split("@")[1], signal)]);
+    const text = [ours, theirs].every((one) => one.text !== undefined);
+    const area = h("textarea", { class: "resolve", spellcheck: "false", "aria-label": `Resolution of ${path}`, rows: 14, hidden: true });
+    const column = (label, one, side) => h("div", { class: "sidebyside" }, h("div", { class: "bar small" }, h("b", {}, label), h("span", { class: "actions" }, button(side === "ours" ? "Keep this" : "Take this", () => {
+      area.hidden = true;
+      decide(side === "ours" ? "ours" : "theirs", side);
+    }))), one.text === undefined ? h("p", { class: "faint" }, one.told) : h("pre", { class: "text" }, visible(one.text)));
+    refill(sides, column(`${name} (ours)`, ours, "ours"), column(`${oneLine(otherName)} (theirs)`, theirs, "theirs"),
+      text && h("div", { class: "whole" }, button("Edit by hand", () => {
+        area.hidden = false;
+        if (!area.value) area.value = theirs.text;
+        area.focus();
+        decide("edited", "", () => area.value);
+      }), area));
+  };
+  load().catch((error) => error.name !== "AbortError" && refill(sides, problemBox(error)));
+  return h("div", { class: "change conflict" }, h("div", { class: "bar small" }, h("code", { class: "path" }, oneLine(path)), h("span", { class: "faint" }, oneLine(why)), decided), sides);
+}
+
+/** A side of a conflict: its text, or what it is instead. */
+async function content(name, path, rev, signal) {
+  try {
+    const { bytes, total } = await part(name, path, rev, 0, MOST, signal);
+    if (total !== bytes.length) return { told: `Too large to edit here: ${size(total)}.` };
+    return looksLikeText(bytes) ? { text: decodeBytes(bytes) } : { told: `Binary, ${size(total)}.` };
+  } catch (problem) {
+    if (problem.status === 404) return { told: "Removed." };
+    if (problem.name === "AbortError") throw problem;
+    return { told: visible(problem.message) };
+  }
+}
+
+const base64 = (text) => btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(""));
