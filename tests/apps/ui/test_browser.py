@@ -44,7 +44,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
         for number, (message, script) in enumerate(SCRIPTS):
             async with store.open("proj") as ws:
                 agent = "second-agent" if number == 1 else "first-agent"
-                meta = {"run": "run-7", "tokens": 812} if number == 1 else None
+                meta: dict[str, str | int | float | bool] = {"run": "run-7", "tokens": 812} if number == 1 else {}
                 result = await ws.execute(script, stdin=base64.b64encode(PIXEL), agent_id=agent, meta=meta)
                 assert result.exit_code == 0, result.error_text
                 await ws.commit(message, author="an agent")
@@ -245,7 +245,7 @@ def test_what_an_agent_did_is_undone(server: tuple[str, str], page: Browser) -> 
         page.sees("eve")
         page.click("Undo", "[aria-label='Undo what eve changed']")
         page.click("Undo", "dialog button[type=submit]")
-        page.sees("is the newest revision now", "#toasts")
+        page.sees("undone-3 is the newest revision now", "#toasts")
         assert there.get("/workspaces/undone/file", params={"path": "/bad", "revision": "head"}).status_code == 404
         assert there.get("/workspaces/undone/file", params={"path": "/good", "revision": "head"}).status_code == 200
         there.delete("/workspaces/undone")
