@@ -160,7 +160,7 @@ def test_the_commands_that_ran(page: Browser) -> None:
 
 def test_commands_are_found_by_the_server(page: Browser) -> None:
     page.go("#/cmds/proj?agent=second-agent")
-    assert "1 match" in page.sees("sed -i")
+    assert "sed -i" in page.sees("1 match")
     page.go("#/cmds/proj")
     page.sees("3 records")
     page.fill("[aria-label='Search commands']", "MKDIR")
