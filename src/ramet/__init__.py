@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from ramet.backends.services.google.slides import GoogleSlidesResource as GoogleSlidesResource
     from ramet.backends.services.langfuse.project import LangfuseConfig as LangfuseConfig
     from ramet.backends.services.langfuse.project import LangfuseResource as LangfuseResource
-    from ramet.backends.services.linear import LinearConfig as LinearConfig
-    from ramet.backends.services.linear import LinearResource as LinearResource
-    from ramet.backends.services.notion import NotionConfig as NotionConfig
-    from ramet.backends.services.notion import NotionResource as NotionResource
+    from ramet.backends.services.linear.workspace import LinearConfig as LinearConfig
+    from ramet.backends.services.linear.workspace import LinearResource as LinearResource
+    from ramet.backends.services.notion.workspace import NotionConfig as NotionConfig
+    from ramet.backends.services.notion.workspace import NotionResource as NotionResource
     from ramet.backends.services.paperclip import PaperclipConfig as PaperclipConfig
     from ramet.backends.services.paperclip import PaperclipResource as PaperclipResource
-    from ramet.backends.services.slack import SlackConfig as SlackConfig
-    from ramet.backends.services.slack import SlackResource as SlackResource
+    from ramet.backends.services.slack.workspace import SlackConfig as SlackConfig
+    from ramet.backends.services.slack.workspace import SlackResource as SlackResource
     from ramet.backends.services.telegram import TelegramConfig as TelegramConfig
     from ramet.backends.services.telegram import TelegramResource as TelegramResource
     from ramet.backends.services.trello import TrelloConfig as TrelloConfig
@@ -117,15 +117,15 @@ _PLACES = {
     "LangfuseResource": "ramet.backends.services.langfuse.project",
     "LimitExceeded": "ramet.core.errors",
     "Limits": "ramet.core.limits",
-    "LinearConfig": "ramet.backends.services.linear",
-    "LinearResource": "ramet.backends.services.linear",
+    "LinearConfig": "ramet.backends.services.linear.workspace",
+    "LinearResource": "ramet.backends.services.linear.workspace",
     "MailConfig": "ramet.backends.remote.mail",
     "MailResource": "ramet.backends.remote.mail",
     "MongoConfig": "ramet.backends.databases.mongo",
     "MongoResource": "ramet.backends.databases.mongo",
     "MountMode": "ramet.workspace.mounts",
-    "NotionConfig": "ramet.backends.services.notion",
-    "NotionResource": "ramet.backends.services.notion",
+    "NotionConfig": "ramet.backends.services.notion.workspace",
+    "NotionResource": "ramet.backends.services.notion.workspace",
     "OpenOptions": "ramet.workspace.stored.open_options",
     "PaperclipConfig": "ramet.backends.services.paperclip",
     "PaperclipResource": "ramet.backends.services.paperclip",
@@ -144,8 +144,8 @@ _PLACES = {
     "SSHConfig": "ramet.backends.remote.ssh",
     "SSHResource": "ramet.backends.remote.ssh",
     "Settings": "ramet.workspace.workspace",
-    "SlackConfig": "ramet.backends.services.slack",
-    "SlackResource": "ramet.backends.services.slack",
+    "SlackConfig": "ramet.backends.services.slack.workspace",
+    "SlackResource": "ramet.backends.services.slack.workspace",
     "Stat": "ramet.core.stat",
     "Store": "ramet.workspace.stored.store",
     "SyncWorkspace": "ramet.workspace.sync",

@@ -49,14 +49,14 @@ if TYPE_CHECKING:
     from ramet.backends.services.google.slides import GoogleSlidesResource as GoogleSlidesResource
     from ramet.backends.services.langfuse.project import LangfuseConfig as LangfuseConfig
     from ramet.backends.services.langfuse.project import LangfuseResource as LangfuseResource
-    from ramet.backends.services.linear import LinearConfig as LinearConfig
-    from ramet.backends.services.linear import LinearResource as LinearResource
-    from ramet.backends.services.notion import NotionConfig as NotionConfig
-    from ramet.backends.services.notion import NotionResource as NotionResource
+    from ramet.backends.services.linear.workspace import LinearConfig as LinearConfig
+    from ramet.backends.services.linear.workspace import LinearResource as LinearResource
+    from ramet.backends.services.notion.workspace import NotionConfig as NotionConfig
+    from ramet.backends.services.notion.workspace import NotionResource as NotionResource
     from ramet.backends.services.paperclip import PaperclipConfig as PaperclipConfig
     from ramet.backends.services.paperclip import PaperclipResource as PaperclipResource
-    from ramet.backends.services.slack import SlackConfig as SlackConfig
-    from ramet.backends.services.slack import SlackResource as SlackResource
+    from ramet.backends.services.slack.workspace import SlackConfig as SlackConfig
+    from ramet.backends.services.slack.workspace import SlackResource as SlackResource
     from ramet.backends.services.telegram import TelegramConfig as TelegramConfig
     from ramet.backends.services.telegram import TelegramResource as TelegramResource
     from ramet.backends.services.trello import TrelloConfig as TrelloConfig
@@ -87,14 +87,14 @@ _PLACES = {
     "HTTPResource": "ramet.backends.remote.http",
     "LangfuseConfig": "ramet.backends.services.langfuse.project",
     "LangfuseResource": "ramet.backends.services.langfuse.project",
-    "LinearConfig": "ramet.backends.services.linear",
-    "LinearResource": "ramet.backends.services.linear",
+    "LinearConfig": "ramet.backends.services.linear.workspace",
+    "LinearResource": "ramet.backends.services.linear.workspace",
     "MailConfig": "ramet.backends.remote.mail",
     "MailResource": "ramet.backends.remote.mail",
     "MongoConfig": "ramet.backends.databases.mongo",
     "MongoResource": "ramet.backends.databases.mongo",
-    "NotionConfig": "ramet.backends.services.notion",
-    "NotionResource": "ramet.backends.services.notion",
+    "NotionConfig": "ramet.backends.services.notion.workspace",
+    "NotionResource": "ramet.backends.services.notion.workspace",
     "PaperclipConfig": "ramet.backends.services.paperclip",
     "PaperclipResource": "ramet.backends.services.paperclip",
     "PostgresConfig": "ramet.backends.databases.postgres",
@@ -105,8 +105,8 @@ _PLACES = {
     "S3Resource": "ramet.backends.objects.s3",
     "SSHConfig": "ramet.backends.remote.ssh",
     "SSHResource": "ramet.backends.remote.ssh",
-    "SlackConfig": "ramet.backends.services.slack",
-    "SlackResource": "ramet.backends.services.slack",
+    "SlackConfig": "ramet.backends.services.slack.workspace",
+    "SlackResource": "ramet.backends.services.slack.workspace",
     "TelegramConfig": "ramet.backends.services.telegram",
     "TelegramResource": "ramet.backends.services.telegram",
     "TrelloConfig": "ramet.backends.services.trello",

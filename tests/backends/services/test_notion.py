@@ -14,7 +14,7 @@ from tests.support.service_fake import Reply
 
 from ramet import Workspace
 from ramet.backends import NotionConfig, NotionResource
-from ramet.backends.services.notion import changed_piece
+from ramet.backends.services.notion.texts import changed_piece
 from ramet.testing import READING, Check, run_check
 
 TEXT = "# Plan\n\nShip in *May*.\n\n- one\n- two\n- three\n\nThe end."

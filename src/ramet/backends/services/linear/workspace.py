@@ -12,12 +12,10 @@ import errno
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
 from ramet.backends.services import front_matter
-from ramet.backends.services import linear_api as api
 from ramet.backends.services.auth import TokenAuth, TokenSource
 from ramet.backends.services.config import ServiceConfig
 from ramet.backends.services.contents import (
@@ -32,18 +30,33 @@ from ramet.backends.services.contents import (
     pretty_json,
 )
 from ramet.backends.services.front_matter import BODY, Value
+from ramet.backends.services.linear import api
+from ramet.backends.services.linear.texts import (
+    CYCLES,
+    DOCUMENTS,
+    FIXED_WORDS,
+    MEMBERS,
+    PROJECTS,
+    Family,
+    cycle_name,
+    day_of,
+    fields_of,
+    issue_text,
+    priority_of,
+    rendered,
+    title_of,
+)
 from ramet.backends.services.names import key_last, time_ns, title_name
 from ramet.backends.services.nodes import Asked, Collection, Inbox, Item, Node, Place, Rendered
 from ramet.backends.services.pages import first_of
 from ramet.backends.services.rest import Rest, patiently
 from ramet.backends.services.tree import Service
 from ramet.core.errors import fail
-from ramet.core.paths import Path, encode
+from ramet.core.paths import Path
 from ramet.core.resource import Letter
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
 
-PRIORITIES: Final = ("No priority", "Urgent", "High", "Medium", "Low")
 EDITABLE: Final = (
     "title", "state", "assignee", "priority", "labels", "estimate", "dueDate", "project", "cycle", "parent",
 )  # fmt: skip
@@ -106,19 +119,6 @@ class _Issue(NamedTuple):
     """The first page of its comments, if it was asked for."""
 
 
-class _Kind(NamedTuple):
-    """A directory of a team with one file for each thing."""
-
-    name: str
-    listing: str
-    title: str
-    """The field that names a thing."""
-    extension: str
-    render: Callable[[Any], bytes]
-    one: str = ""
-    """Ask for one thing by its id, before an edit."""
-
-
 class LinearResource(Service):
     """`LinearResource(LinearConfig(api_key="lin_api_..."))`. `token` is a function that returns the key."""
 
@@ -135,7 +135,7 @@ class LinearResource(Service):
             Rendered(f"{team}/team.json", pretty_json),
             Asked(f"{team}/issues.jsonl", lambda place: json_lines(self._flat(place))),
             Collection(f"{team}/issues", self._issues, self._issue, _key(_ISSUE), self._archive),
-            Rendered(f"{issue}/issue.md", _issue_text, self._edit_issue, self._fresh_issue),
+            Rendered(f"{issue}/issue.md", issue_text, self._edit_issue, self._fresh_issue),
             Rendered(f"{issue}/issue.json", lambda place: json_text(place.data.fields)),
             Asked(f"{issue}/comments.jsonl", lambda place: json_lines(self._comments(place))),
             Inbox(f"{team}/issues", self._new_issue),
@@ -149,7 +149,7 @@ class LinearResource(Service):
             nodes += [
                 Collection(f"{team}/{kind.name}", items, partial(among, items), key_last(UUID, kind.extension)),
                 Rendered(
-                    f"{team}/{kind.name}/*", partial(_rendered, kind), edit, partial(self._fresh_thing, kind)
+                    f"{team}/{kind.name}/*", partial(rendered, kind), edit, partial(self._fresh_thing, kind)
                 ),
             ]  # fmt: skip
         super().__init__(config, nodes)
@@ -217,7 +217,7 @@ class LinearResource(Service):
     async def _flat(self, place: Place) -> AsyncIterator[Any]:
         async with closing(self._entries(place)) as issues:
             async for issue in issues:
-                yield {**_fields(issue), "updatedAt": issue["updatedAt"], "description": issue["description"]}
+                yield {**fields_of(issue), "updatedAt": issue["updatedAt"], "description": issue["description"]}
 
     async def _comments(self, place: Place) -> AsyncIterator[Any]:
         known, after = place.data.comments, None
@@ -232,15 +232,15 @@ class LinearResource(Service):
             async for comment in comments:
                 yield comment
 
-    async def _things(self, kind: _Kind, place: Place) -> AsyncIterator[Item]:
+    async def _things(self, kind: Family, place: Place) -> AsyncIterator[Item]:
         async with closing(self._api.paged(kind.listing, place.path, team=place.items[0].data["id"])) as things:
             async for thing in things:
                 yield self._as_thing(kind, thing)
 
-    def _as_thing(self, kind: _Kind, thing: Any) -> Item:
+    def _as_thing(self, kind: Family, thing: Any) -> Item:
         content = kind.render(thing)
         stat = Stat(Kind.FILE, len(content), time_ns(thing["updatedAt"]), digest(content), self.config.ttl)
-        title = thing[kind.title] or _cycle_name(thing)
+        title = thing[kind.title] or cycle_name(thing)
         return Item(thing["id"], f"{title_name(title)}__{thing['id']}{kind.extension}", thing, stat)
 
     # ---------------------------------------------------------------------------------------------- changes
@@ -248,7 +248,7 @@ class LinearResource(Service):
     async def _fresh_issue(self, place: Place) -> Place:
         return place._replace(items=(place.items[0], await self._issue(place, place.items[1].key)))
 
-    async def _fresh_thing(self, kind: _Kind, place: Place) -> Place:
+    async def _fresh_thing(self, kind: Family, place: Place) -> Place:
         (found,) = (await self._api.ask(kind.one, place.path, id=place.items[1].key)).values()
         return place._replace(items=(place.items[0], self._as_thing(kind, found)))
 
@@ -269,9 +269,9 @@ class LinearResource(Service):
                 case "lead":
                     (given["leadId"],) = await self._ids("assignee", [value], place) if value else (None,)
                 case "startDate" | "targetDate":
-                    given[name] = _day(name, value, place.path)
+                    given[name] = day_of(name, value, place.path)
                 case "name":
-                    given[name] = _title(value, place.path)
+                    given[name] = title_of(value, place.path)
                 case _:
                     given["content" if name == BODY else name] = "" if value is None else str(value)
         if given:
@@ -280,7 +280,7 @@ class LinearResource(Service):
     async def _edit_document(self, place: Place, old: bytes, new: bytes) -> None:
         changed = front_matter.edited(place.path, old, new, ("title",))
         given = {
-            "content" if name == BODY else name: value if name == BODY else _title(value, place.path)
+            "content" if name == BODY else name: value if name == BODY else title_of(value, place.path)
             for name, value in changed.items()
         }
         if given:
@@ -293,9 +293,9 @@ class LinearResource(Service):
         """A field of the front matter as Linear takes it."""
         match name:
             case "title":
-                return name, _title(value, place.path)
+                return name, title_of(value, place.path)
             case "priority":
-                return name, _priority(value, place.path)
+                return name, priority_of(value, place.path)
             case "labels":
                 if not isinstance(value, list) and value is not None:
                     raise fail(errno.EINVAL, place.path, "Invalid argument: labels is a list, as in [one, two]")
@@ -305,7 +305,7 @@ class LinearResource(Service):
                     raise fail(errno.EINVAL, place.path, "Invalid argument: estimate is a number")
                 return name, value
             case "dueDate":
-                return name, _day(name, value, place.path)
+                return name, day_of(name, value, place.path)
             case "parent":
                 return "parentId", None if value is None else await self._parent(str(value), place.path)
             case "state" if value is None:
@@ -318,7 +318,7 @@ class LinearResource(Service):
         given = {} if kind == "assignee" else {"team": place.items[0].data["id"]}
         there: dict[str, list[str]] = {}
         async for one in self._api.paged(api.CHOICES[kind], place.path, **given):
-            there.setdefault(one["name"] or _cycle_name(one), []).append(one["id"])
+            there.setdefault(one["name"] or cycle_name(one), []).append(one["id"])
         found = []
         for name in map(str, names):
             ids = there.get(name) or [
@@ -395,7 +395,7 @@ class LinearResource(Service):
     async def _search_team(self, at: Path, text: str) -> list[str]:
         about = (await self._find(at)).place.data
         address = f"https://linear.app/{about['organization']['urlKey']}/issue/{about['key']}-"
-        if text.casefold() in "\n".join((api.ISSUE, api.COMMENT, _FIXED, address)).casefold():
+        if text.casefold() in "\n".join((api.ISSUE, api.COMMENT, FIXED_WORDS, address)).casefold():
             raise fail(errno.ENOTSUP, at)
         within = {"containsIgnoreCase": text}
         person, name = {"displayName": within}, {"name": within}
@@ -453,91 +453,3 @@ def _key(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
         return found[1].upper() if found is not None else None
 
     return find
-
-
-def _name(found: Any, field: str = "name") -> str | None:
-    return found[field] if found else None
-
-
-def _cycle_name(cycle: Any) -> str:
-    return str(cycle.get("name") or f"Cycle {cycle['number']:g}")
-
-
-def _fields(issue: Any) -> dict[str, Value]:
-    estimate = issue["estimate"]
-    return {
-        "identifier": issue["identifier"],
-        "title": issue["title"],
-        "state": issue["state"]["name"],
-        "assignee": _name(issue["assignee"], "displayName"),
-        "priority": issue["priorityLabel"],
-        "labels": [label["name"] for label in issue["labels"]["nodes"]],
-        "estimate": None if estimate is None else round(estimate),
-        "dueDate": issue["dueDate"],
-        "project": _name(issue["project"]),
-        "cycle": _cycle_name(issue["cycle"]) if issue["cycle"] else None,
-        "parent": _name(issue["parent"], "identifier"),
-        "creator": _name(issue["creator"], "displayName"),
-        "createdAt": issue["createdAt"],
-        "url": issue["url"],
-    }
-
-
-def _issue_text(place: Place) -> bytes:
-    issue = place.data.fields
-    return encode(front_matter.render(_fields(issue), issue["description"] or ""))
-
-
-def _rendered(kind: _Kind, place: Place) -> bytes:
-    return kind.render(place.data)
-
-
-def _project_text(project: Any) -> bytes:
-    fields: dict[str, Value] = {
-        "name": project["name"], "description": project["description"], "status": project["status"]["name"],
-        "priority": project["priorityLabel"], "progress": f"{project['progress']:.0%}",
-        "lead": _name(project["lead"], "displayName"), "startDate": project["startDate"],
-        "targetDate": project["targetDate"], "createdAt": project["createdAt"], "url": project["url"],
-    }  # fmt: skip
-    return encode(front_matter.render(fields, project["content"] or ""))
-
-
-def _document_text(document: Any) -> bytes:
-    fields: dict[str, Value] = {
-        "title": document["title"], "project": _name(document["project"]),
-        "creator": _name(document["creator"], "displayName"), "createdAt": document["createdAt"],
-        "url": document["url"],
-    }  # fmt: skip
-    return encode(front_matter.render(fields, document["content"] or ""))
-
-
-PROJECTS: Final = _Kind("projects", api.PROJECTS, "name", ".md", _project_text, api.ONE_PROJECT)
-DOCUMENTS: Final = _Kind("documents", api.DOCUMENTS, "title", ".md", _document_text, api.ONE_DOCUMENT)
-CYCLES: Final = _Kind("cycles", api.CYCLES, "name", ".json", json_text)
-MEMBERS: Final = _Kind("members", api.MEMBERS, "displayName", ".json", json_text)
-_FIXED: Final = "\n".join(
-    (*PRIORITIES, "true false null triage backlog unstarted started completed canceled duplicate", "Cycle ")
-)
-"""Words that stand in files of issues and in no field that is searched."""
-
-
-def _title(value: Value, path: Path) -> str:
-    if value is None or not str(value).strip():
-        raise fail(errno.EINVAL, path, "Invalid argument: the title is empty")
-    return str(value)
-
-
-def _priority(value: Value, path: Path) -> int:
-    names = [name.casefold() for name in PRIORITIES]
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
-        return value
-    if value is None or str(value).casefold() in names:
-        return names.index(str(value).casefold()) if value is not None else 0
-    raise fail(errno.EINVAL, path, f"Invalid argument: priority is one of {', '.join(PRIORITIES)}")
-
-
-def _day(name: str, value: Value, path: Path) -> str | None:
-    try:
-        return None if value is None else date.fromisoformat(str(value)).isoformat()
-    except ValueError:
-        raise fail(errno.EINVAL, path, f"Invalid argument: {name} is a day such as 2026-05-03") from None

@@ -23,23 +23,21 @@ from ramet.backends.services.contents import fixed, json_line, json_lines, json_
 from ramet.backends.services.front_matter import BODY, Value
 from ramet.backends.services.names import time_ns, title_name
 from ramet.backends.services.nodes import Asked, Collection, Inbox, Item, Place, Rendered
-from ramet.backends.services.notion_values import SENT, plain, rich, sent_of, title_key, title_of, value_of
-from ramet.backends.services.pages import by_cursor, first_of
-from ramet.backends.services.rest import Answer, Params, Rest, patiently, token_refused
+from ramet.backends.services.notion.api import NotionAPI, explain, judge
+from ramet.backends.services.notion.texts import changed_piece, fields_of
+from ramet.backends.services.notion.values import SENT, plain, rich, sent_of, title_key, title_of, value_of
+from ramet.backends.services.pages import first_of
+from ramet.backends.services.rest import Rest, patiently
 from ramet.backends.services.tree import Service
 from ramet.concurrency.loop_local import LoopLocal
-from ramet.core.errors import fail, unavailable
+from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path, encode
 from ramet.core.resource import Letter
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
 
-PAGE: Final = 100
-"""Entries of a page; Notion gives no more."""
 SETTLED: Final = 120.0
 """Seconds after which a time of Notion, which has only minutes, stands for one state of a page."""
-MOST_VALUES: Final = 25
-"""Values of a property that come with a page; the rest is asked for."""
 MOST_PARTS: Final = 200
 """Parts of a long page that are asked for one by one."""
 HEX: Final = "[0-9a-f]{32}"
@@ -101,7 +99,8 @@ class NotionResource(Service):
     def __init__(self, config: NotionConfig, *, token: TokenSource | None = None) -> None:
         auth = TokenAuth(token or (lambda: config.secret("api_key")))
         headers = {"Notion-Version": config.api_version}
-        self._rest = Rest.of(config, auth, headers=headers, judge=_judge, explain=_explain)
+        self._rest = Rest.of(config, auth, headers=headers, judge=judge, explain=explain)
+        self._api = NotionAPI(self._rest)
         self._index: tuple[dict[str, Any], float] = ({}, 0.0)
         self._listing = LoopLocal(asyncio.Lock)
         self._made: dict[tuple[str, str], str] = {}
@@ -122,37 +121,6 @@ class NotionResource(Service):
             Inbox("/pages/*", self._comment),
         ))  # fmt: skip
 
-    # ----------------------------------------------------------------------------------------------- asking
-
-    def _posted(self, address: str, path: Path, body: dict[str, Any]) -> AsyncIterator[Any]:
-        """The results of a POST that only reads, over all pages."""
-
-        async def page(cursor: str | None) -> tuple[list[Any], str | None]:
-            given = {**body, "page_size": PAGE, **({"start_cursor": cursor} if cursor else {})}
-            said = (await self._rest.send("POST", address, path=path, json_body=given, reads=True)).json()
-            return said["results"], said["next_cursor"] if said["has_more"] else None
-
-        return by_cursor(page, path)
-
-    def _got(self, address: str, path: Path, **params: str) -> AsyncIterator[Any]:
-        async def page(cursor: str | None) -> tuple[list[Any], str | None]:
-            given: Params = {**params, "page_size": PAGE, "start_cursor": cursor}
-            said = (await self._rest.get(address, path=path, params=given)).json()
-            return said["results"], said["next_cursor"] if said["has_more"] else None
-
-        return by_cursor(page, path)
-
-    async def _whole(self, page: Any, path: Path) -> Any:
-        """A page with all values of its properties."""
-        for one in page["properties"].values():
-            kind = one["type"]
-            values = one.get(kind)
-            if isinstance(values, list) and (one.get("has_more") or len(values) >= MOST_VALUES):
-                found = self._got(f"/pages/{page['id']}/properties/{one['id']}", path)
-                one[kind] = [part[kind] async for part in found]
-                one.pop("has_more", None)
-        return page
-
     # -------------------------------------------------------------------------------------------- listings
 
     async def _known(self, path: Path) -> dict[str, Any]:
@@ -165,7 +133,7 @@ class NotionResource(Service):
     async def _searched(self, path: Path) -> dict[str, Any]:
         known: dict[str, Any] = {}
         filtered = {"filter": {"property": "object", "value": "page"}}
-        async with closing(self._posted("/search", path, filtered)) as pages:
+        async with closing(self._api.posted("/search", path, filtered)) as pages:
             async for page in pages:
                 if "properties" in page and page["parent"]["type"] not in ("data_source_id", "database_id"):
                     known[page["id"]] = page
@@ -198,7 +166,7 @@ class NotionResource(Service):
         page = (await self._rest.get(f"/pages/{key}", path=place.path)).json()
         if page.get("in_trash"):
             raise fail(errno.ENOENT, place.path, "No such file or directory: the page is in the trash")
-        return self._as_page(await self._whole(page, place.path))
+        return self._as_page(await self._api.whole(page, place.path))
 
     def _as_page(self, page: Any) -> Item:
         key = page["id"].replace("-", "")
@@ -207,7 +175,7 @@ class NotionResource(Service):
 
     async def _databases(self, place: Place) -> AsyncIterator[Item]:
         filtered = {"filter": {"property": "object", "value": "data_source"}}
-        async with closing(self._posted("/search", place.path, filtered)) as found:
+        async with closing(self._api.posted("/search", place.path, filtered)) as found:
             async for one in found:
                 if "properties" in one:
                     yield self._as_database(one)
@@ -221,10 +189,10 @@ class NotionResource(Service):
         return Item(key, f"{title_name(plain(one.get('title')))}__{key}", one, stat)
 
     async def _entries(self, place: Place, body: dict[str, Any]) -> AsyncIterator[Any]:
-        async with closing(self._posted(f"/data_sources/{place.data['id']}/query", place.path, body)) as rows:
+        async with closing(self._api.posted(f"/data_sources/{place.data['id']}/query", place.path, body)) as rows:
             async for row in rows:
                 if "properties" in row:
-                    yield await self._whole(row, place.path)
+                    yield await self._api.whole(row, place.path)
 
     async def _rows(self, place: Place) -> AsyncIterator[Item]:
         async with closing(self._entries(place, {})) as rows:
@@ -240,7 +208,7 @@ class NotionResource(Service):
                 yield {**values, "_id": row["id"], "path": at}
 
     async def _comments(self, place: Place) -> AsyncIterator[Any]:
-        async with closing(self._got("/comments", place.path, block_id=place.data["id"])) as comments:
+        async with closing(self._api.got("/comments", place.path, block_id=place.data["id"])) as comments:
             async for comment in comments:
                 yield {"text": plain(comment["rich_text"]), **comment}
 
@@ -269,7 +237,7 @@ class NotionResource(Service):
 
     async def _text(self, place: Place) -> AsyncIterator[bytes]:
         text, _ = await self._markdown(place.data["id"], place.path)
-        yield encode(front_matter.render(_fields(place.data), text))
+        yield encode(front_matter.render(fields_of(place.data), text))
 
     def _text_stat(self, place: Place) -> Stat:
         edited = place.items[-1].stat.mtime_ns
@@ -279,7 +247,7 @@ class NotionResource(Service):
 
     async def _fresh_page(self, place: Place) -> Place:
         page = (await self._rest.get(f"/pages/{place.data['id']}", path=place.path)).json()
-        return place._replace(items=(*place.items[:-1], self._as_page(await self._whole(page, place.path))))
+        return place._replace(items=(*place.items[:-1], self._as_page(await self._api.whole(page, place.path))))
 
     async def _edit_page(self, place: Place, old: bytes, new: bytes) -> None:
         page = place.data
@@ -366,7 +334,7 @@ class NotionResource(Service):
                 yield block
 
     async def _hits(self, text: str, path: Path) -> AsyncIterator[Any]:
-        async with closing(self._posted("/search", path, {"query": text})) as found:
+        async with closing(self._api.posted("/search", path, {"query": text})) as found:
             async for one in found:
                 if "properties" in one:
                     is_page = one["object"] == "page"
@@ -397,75 +365,8 @@ class NotionResource(Service):
 # ------------------------------------------------------------------------------------------------------- texts
 
 
-def changed_piece(old: str, new: str) -> tuple[str, str] | None:
-    """The lines that differ, with as many around them as make them unique; None if that is most of the text."""
-    before, after = old.split("\n"), new.split("\n")
-    start = end = 0
-    while start < min(len(before), len(after)) and before[start] == after[start]:
-        start += 1
-    while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
-        end += 1
-    while True:
-        piece, instead = ("\n".join(lines[start : len(lines) - end]) for lines in (before, after))
-        if piece.strip() and old.count(piece) == 1 and old.replace(piece, instead) == new:
-            break
-        if start == 0 and end == 0:
-            return None
-        start, end = max(0, start - 1), max(0, end - 1)
-    if len(piece) * 2 > len(old):
-        return None
-    return piece, instead
-
-
 def _key(name: str) -> str | None:
     found = _ID.fullmatch(name)
     if found is not None:
         return found[1].replace("-", "")
     return name if _NEW.fullmatch(name) else None
-
-
-def _fields(page: Any) -> dict[str, Value]:
-    """The properties, the title first."""
-    properties = page["properties"]
-    first = title_key(properties)
-    names = [first, *(name for name in properties if name != first)]
-    values = {name: _shown(value_of(properties[name])) for name in names if name in properties}
-    return {**values, "_id": page["id"], "_url": page.get("url")}
-
-
-def _shown(value: Value) -> Value:
-    return None if value == "" else value
-
-
-def _explain(said: Any) -> str:
-    return str(said.get("message", "")) if isinstance(said, dict) else ""
-
-
-def _judge(answer: Answer) -> OSError | None:
-    """Errors that Notion's codes tell better than the status."""
-    if answer.status == 529:
-        return unavailable(answer.path, "Notion is overloaded")
-    if answer.status not in (400, 401, 403, 404, 409):
-        return None
-    try:
-        said = answer.json()
-    except OSError:
-        return None
-    code, words = (str(said.get("code", "")), _explain(said)) if isinstance(said, dict) else ("", "")
-    words = " ".join(words.split())[:200]
-    match code:
-        case "unauthorized":
-            return token_refused(answer.path, f"Notion refuses the secret: {words}")
-        case "restricted_resource":
-            return fail(errno.EACCES, answer.path, f"Permission denied: the integration lacks a capability: {words}")
-        case "object_not_found":
-            return fail(
-                errno.ENOENT,
-                answer.path,
-                "No such file or directory: it is not there, or not shared with the integration",
-            )
-        case "conflict_error":
-            error = unavailable(answer.path, "Notion says that another change is under way")
-            error.wait = 1.0  # nothing was changed
-            return error
-    return fail(errno.EINVAL, answer.path, f"Invalid argument: Notion says {words}") if answer.status == 400 else None

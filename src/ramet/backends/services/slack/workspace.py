@@ -8,61 +8,37 @@
 from __future__ import annotations
 
 import errno
-import html
 import json
 import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from ramet.backends.remote.http_client import wait_of
-from ramet.backends.services.auth import TokenAuth, TokenSource
+from ramet.backends.services.auth import TokenSource
 from ramet.backends.services.chat_days import Chats, day_of
 from ramet.backends.services.config import ServiceConfig
 from ramet.backends.services.contents import among, fixed, json_lines, pretty_json, spoken_text
-from ramet.backends.services.names import key_last, split_name, title_name
+from ramet.backends.services.names import key_last, title_name
 from ramet.backends.services.nodes import Asked, Collection, Inbox, Item, Node, Place, Rendered
-from ramet.backends.services.pages import by_cursor, first_of
-from ramet.backends.services.rest import Answer, Params, Rest, patiently, rate_limited, token_refused
+from ramet.backends.services.pages import first_of
+from ramet.backends.services.rest import Params, patiently
+from ramet.backends.services.slack.api import READING, SlackAPI
+from ramet.backends.services.slack.texts import escaped, file_name, line_of, name_of, thread_name
 from ramet.backends.services.tree import Service
-from ramet.core.errors import fail, unavailable
+from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path, encode
 from ramet.core.resource import Letter
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
 
-PAGE: Final = 999
-"""Entries of a page; Slack's limit is 1000, and a limit of less than that is what it recommends."""
-SHRUNK: Final = 15
-"""Messages of a page for apps that Slack limits to one request a minute."""
 LONGEST: Final = 40_000
 """Characters of a message."""
 NAMES_TTL: Final = 600.0
 """Seconds for which names of users are trusted."""
 FAMILIES: Final = {"channels": "public_channel,private_channel", "groups": "mpim", "dms": "im"}
-MISSING: Final = frozenset((
-    "channel_not_found", "thread_not_found", "message_not_found", "user_not_found", "file_not_found", "users_not_found",
-))  # fmt: skip
-REFUSED: Final = frozenset((
-    "access_denied", "ekm_access_denied", "no_permission", "not_allowed_token_type", "org_login_required",
-    "restricted_action", "team_access_not_granted", "user_not_visible",
-))  # fmt: skip
-UNAUTHORIZED: Final = frozenset((
-    "account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked", "two_factor_setup_required",
-))  # fmt: skip
-PASSING: Final = frozenset(
-    ("fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org")
-)
-READING: Final = frozenset((
-    "get", "getPermalink", "getPresence", "history", "info", "list", "lookupByEmail", "members", "messages", "replies",
-    "teamInfo", "test",
-))  # fmt: skip
-"""Last words of methods that change nothing."""
 _CALL: Final = re.compile(r"[a-z]+(?:\.[A-Za-z]+)+(?:\s+\w+=\S*)*")
-_MARK: Final = re.compile(r"<([^<>]*)>")
 README: Final = """\
 # Slack
 
@@ -113,9 +89,9 @@ class SlackResource(Service):
     config: SlackConfig
 
     def __init__(self, config: SlackConfig, *, token: TokenSource | None = None) -> None:
-        self._rest = self._client(config, token or (lambda: config.secret("token")))
-        self._search = self._client(config, lambda: config.secret("search_token"))
-        self._shrunk = False
+        self._api = SlackAPI(config, token or (lambda: config.secret("token")), config.allow)
+        self._rest = self._api.rest
+        self._search = SlackAPI(config, lambda: config.secret("search_token"), config.allow).rest
         self._chats = Chats(self._history, config.days)
         self._people: tuple[dict[str, Any], float] = ({}, 0.0)
         channel = key_last("[A-Z][A-Z0-9]{2,}")
@@ -141,65 +117,10 @@ class SlackResource(Service):
             ]  # fmt: skip
         super().__init__(config, nodes)
 
-    def _client(self, config: SlackConfig, token: TokenSource) -> Rest:
-        return Rest.of(config, TokenAuth(token), home=("files.slack.com", *config.allow), judge=self._judge)
-
-    # ------------------------------------------------------------------------------------------------ asking
-
-    def _judge(self, answer: Answer) -> OSError | None:
-        """Slack tells its errors with status 200."""
-        if answer.status == 429:
-            return self._limited(answer)
-        if answer.status != 200 or not answer.headers.get("content-type", "").startswith("application/json"):
-            return None
-        said = answer.json()
-        if not isinstance(said, dict) or said.get("ok") is not False:
-            return None
-        word = str(said.get("error", "unknown_error"))
-        if word in ("ratelimited", "rate_limited"):
-            return self._limited(answer)
-        if word in MISSING:
-            return fail(errno.ENOENT, answer.path, f"No such file or directory: Slack says {word}")
-        if word == "missing_scope":
-            lacks = f"the token has the scopes [{said.get('provided', '')}] and needs [{said.get('needed', '')}]"
-            return fail(errno.EACCES, answer.path, f"Permission denied: {lacks}")
-        if word == "not_in_channel":
-            return fail(errno.EACCES, answer.path, "Permission denied: the bot is not in the channel; invite it")
-        if word in UNAUTHORIZED:
-            return token_refused(answer.path, f"Slack refuses the token: {word}")
-        if word in REFUSED:
-            return fail(errno.EACCES, answer.path, f"Permission denied: Slack says {word}")
-        if word == "is_archived":
-            return fail(errno.EROFS, answer.path, "Read-only file system: the channel is archived")
-        if word in ("msg_too_long", "file_uploads_disabled", "storage_limit_reached"):
-            return fail(errno.EFBIG, answer.path, f"File too large: Slack says {word}")
-        if word in PASSING:
-            return unavailable(answer.path, f"Slack says {word}")
-        return fail(errno.EINVAL, answer.path, f"Invalid argument: Slack says {word}")
-
-    def _limited(self, answer: Answer) -> OSError:
-        error = rate_limited(answer.path, "Slack", wait_of(answer.headers))
-        if self._shrunk:
-            error.strerror = f"{error.strerror}; it allows this app one request a minute, of {SHRUNK} messages"
-        return error
-
-    async def _ask(self, method: str, path: Path, **form: str | int | None) -> Any:
-        return (await self._rest.send("POST", f"/{method}", path=path, form=form, reads=True)).json()
-
-    def _paged(self, method: str, inside: str, path: Path, **form: str | int | None) -> AsyncIterator[Any]:
-        async def page(cursor: str | None) -> tuple[list[Any], str | None]:
-            said = await self._ask(method, path, **form, limit=PAGE, cursor=cursor)
-            following = (said.get("response_metadata") or {}).get("next_cursor") or None
-            if inside == "messages" and following and len(said[inside]) <= SHRUNK:
-                self._shrunk = True
-            return said[inside], following
-
-        return by_cursor(page, path)
-
     # ------------------------------------------------------------------------------------------------- users
 
     def _users(self, path: Path) -> AsyncIterator[Any]:
-        return self._paged("users.list", "members", path)
+        return self._api.paged("users.list", "members", path)
 
     async def _names(self, path: Path) -> dict[str, Any]:
         known, until = self._people
@@ -214,34 +135,34 @@ class SlackResource(Service):
 
     async def _user_item(self, place: Place, key: str) -> Item:
         user = (await self._names(place.path)).get(key)
-        return self._as_user(user or (await self._ask("users.info", place.path, user=key))["user"])
+        return self._as_user(user or (await self._api.ask("users.info", place.path, user=key))["user"])
 
     def _as_user(self, user: Any) -> Item:
-        name = f"{title_name(_name_of(user))}__{user['id']}.json"
+        name = f"{title_name(name_of(user))}__{user['id']}.json"
         return Item(user["id"], name, user, Stat(Kind.FILE, None, None, None, self.config.ttl))
 
     # ---------------------------------------------------------------------------------------------- channels
 
     async def _channels(self, types: str, place: Place) -> AsyncIterator[Item]:
         people = await self._names(place.path) if types == "im" else {}
-        found = self._paged("conversations.list", "channels", place.path, types=types, exclude_archived="true")
+        found = self._api.paged("conversations.list", "channels", place.path, types=types, exclude_archived="true")
         async with closing(found) as channels:
             async for channel in channels:
                 yield self._as_channel(channel, people)
 
     async def _channel(self, family: str, place: Place, key: str) -> Item:
-        channel = (await self._ask("conversations.info", place.path, channel=key))["channel"]
+        channel = (await self._api.ask("conversations.info", place.path, channel=key))["channel"]
         if family != ("dms" if channel.get("is_im") else "groups" if channel.get("is_mpim") else "channels"):
             raise fail(errno.ENOENT, place.path)
         return self._as_channel(channel, await self._names(place.path) if family == "dms" else {})
 
     def _as_channel(self, channel: Any, people: Mapping[str, Any]) -> Item:
-        name = channel.get("name") or _name_of(people.get(channel.get("user", ""), {"id": channel.get("user", "dm")}))
+        name = channel.get("name") or name_of(people.get(channel.get("user", ""), {"id": channel.get("user", "dm")}))
         stat = Stat(Kind.DIR, None, None, None, self.config.ttl)
         return Item(channel["id"], f"{title_name(name)}__{channel['id']}", channel, stat)
 
     def _history(self, channel: str, oldest: float, latest: float) -> AsyncIterator[Any]:
-        return self._paged(
+        return self._api.paged(
             "conversations.history", "messages", ROOT, channel=channel, oldest=f"{oldest:.6f}", latest=f"{latest:.6f}",
             inclusive="true",
         )  # fmt: skip
@@ -252,9 +173,9 @@ class SlackResource(Service):
         people = await self._names(place.path)
         async with closing(self._chats.messages(place)) as messages:
             async for message in messages:
-                line = _line(message, people)
+                line = line_of(message, people)
                 if message.get("reply_count"):
-                    line += f" ({message['reply_count']} replies -> threads/{_thread_name(message)})"
+                    line += f" ({message['reply_count']} replies -> threads/{thread_name(message)})"
                 yield encode(line + "\n")
 
     async def _threads(self, place: Place) -> AsyncIterator[Item]:
@@ -263,18 +184,18 @@ class SlackResource(Service):
                 if message.get("reply_count") and message.get("thread_ts", message["ts"]) == message["ts"]:
                     last = float(message.get("latest_reply") or message["ts"])
                     stat = Stat(Kind.FILE, None, round(last * 1e9), None, place.items[1].stat.ttl)
-                    yield Item(message["ts"], _thread_name(message), message, stat)
+                    yield Item(message["ts"], thread_name(message), message, stat)
 
     async def _thread(self, place: Place) -> AsyncIterator[bytes]:
         people = await self._names(place.path)
         channel, ts = place.items[0].key, place.items[2].key
-        replies = self._paged("conversations.replies", "messages", place.path, channel=channel, ts=ts)
+        replies = self._api.paged("conversations.replies", "messages", place.path, channel=channel, ts=ts)
         seen: set[str] = set()
         async with closing(replies) as messages:
             async for message in messages:
                 if message["ts"] not in seen:  # Slack repeats the first message on every page
                     seen.add(message["ts"])
-                    yield encode(_line(message, people) + "\n")
+                    yield encode(line_of(message, people) + "\n")
 
     async def _files(self, place: Place) -> AsyncIterator[Item]:
         async with closing(self._chats.messages(place)) as messages:
@@ -284,7 +205,7 @@ class SlackResource(Service):
                         stat = Stat(
                             Kind.FILE, file.get("size"), round(float(message["ts"]) * 1e9), None, self.config.ttl
                         )
-                        yield Item(file["id"], _file_name(file), file, stat)
+                        yield Item(file["id"], file_name(file), file, stat)
 
     def _download(self, place: Place) -> AsyncIterator[bytes]:
         address = place.data.get("url_private_download") or place.data["url_private"]
@@ -298,7 +219,7 @@ class SlackResource(Service):
         thread = place.items[2].key if len(place.items) > 2 else None
         if letter.attachments:
             return await self._upload(place, channel, thread, text, letter)
-        form: Params = {"channel": channel, "text": _escaped(text), "thread_ts": thread}
+        form: Params = {"channel": channel, "text": escaped(text), "thread_ts": thread}
         said = (await self._rest.send("POST", "/chat.postMessage", path=place.path, form=form)).json()
         self._chats.forget(channel)
         return f"{channel} {said['ts']}"
@@ -317,7 +238,7 @@ class SlackResource(Service):
             files.append({"id": slot["file_id"], "title": name})
         done: Params = {
             "files": json.dumps(files), "channel_id": channel, "thread_ts": thread,
-            "initial_comment": _escaped(text) or None,
+            "initial_comment": escaped(text) or None,
         }  # fmt: skip
         await self._rest.send("POST", "/files.completeUploadExternal", path=place.path, form=done)
         self._chats.forget(channel)
@@ -403,49 +324,3 @@ def _thread_key(name: str) -> str | None:
 def _file_key(name: str) -> str | None:
     found = re.fullmatch(r"(?:.*__)?(F[A-Z0-9]{2,})(?:\.[^.]*)?", name, re.DOTALL)
     return found[1] if found is not None else None
-
-
-def _name_of(user: Mapping[str, Any]) -> str:
-    profile = user.get("profile") or {}
-    return str(profile.get("display_name") or user.get("name") or user.get("real_name") or user.get("id") or "unknown")
-
-
-def _file_name(file: Mapping[str, Any]) -> str:
-    return split_name(str(file.get("name") or file.get("title") or "file"), file["id"])
-
-
-def _clock(ts: str, form: str = "%H:%M") -> str:
-    return datetime.fromtimestamp(float(ts), UTC).strftime(form)
-
-
-def _thread_name(message: Mapping[str, Any]) -> str:
-    return f"{_clock(message['ts'], '%H-%M-%S')}__{message['ts']}.md"
-
-
-def _line(message: Mapping[str, Any], people: Mapping[str, Any]) -> str:
-    """A message as text: time, name, words; further lines are indented."""
-    user = message.get("user")
-    name = _name_of(people.get(user, {"id": user})) if user else str(message.get("username") or "bot")
-    text = plain_text(str(message.get("text") or ""), people).replace("\n", "\n    ")
-    files = "".join(f" [files/{_file_name(file)}]" for file in message.get("files") or ())
-    return f"{_clock(str(message['ts']))} {name}: {text}{files}"
-
-
-def plain_text(text: str, people: Mapping[str, Any]) -> str:
-    """Slack's escaped text with names in place of ids."""
-
-    def resolve(found: re.Match[str]) -> str:
-        inner, _, label = found[1].partition("|")
-        if inner.startswith("@"):
-            return f"@{label or _name_of(people.get(inner[1:], {'id': inner[1:]}))}"
-        if inner.startswith("#"):
-            return f"#{label or inner[1:]}"
-        if inner.startswith("!"):
-            return f"@{label.lstrip('@') or inner[1:]}"
-        return f"{label} ({inner})" if label and label != inner else inner
-
-    return html.unescape(_MARK.sub(resolve, text))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

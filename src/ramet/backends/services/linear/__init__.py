@@ -1,0 +1,1 @@
+"""Linear: `api` asks, `texts` renders, `workspace` is the resource."""

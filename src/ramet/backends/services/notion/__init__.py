@@ -1,0 +1,1 @@
+"""Notion: `api` asks, `values` and `texts` render, `workspace` is the resource."""

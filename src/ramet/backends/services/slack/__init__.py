@@ -1,0 +1,1 @@
+"""Slack: `api` asks, `texts` renders, `workspace` is the resource."""
