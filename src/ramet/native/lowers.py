@@ -83,10 +83,7 @@ class Lowers:
         """
         if key == below or os.path.isdir(f"{self._folder}/{key}") or len(self.layers(below)) >= DEEPEST:
             return False
-        latest = began - TICK_NS
-        if os.stat(upper).st_ctime_ns >= latest:
-            return False
-        if any(not _is_plain(found) or found.st_ctime_ns >= latest for _, found in walk_upper(upper)):
+        if not unchanged_since(upper, began):
             return False
         made = self._new()
         with open(f"{made}/below", "w") as file:
@@ -190,6 +187,14 @@ def succeed(place: TreePlace, new: TreePlace) -> None:
     with open(made, "w") as file:
         json.dump({"folder": new.folder, "shared": new.shared}, file)
     os.rename(made, f"{place.folder}/{NEXT}")
+
+
+def unchanged_since(upper: str, began: int) -> bool:
+    """Whether an upper directory has only what a store keeps, and nothing that changed after `began` (ns)."""
+    latest = began - TICK_NS
+    if os.stat(upper).st_ctime_ns >= latest:
+        return False
+    return all(_is_plain(found) and found.st_ctime_ns < latest for _, found in walk_upper(upper))
 
 
 def _is_plain(found: os.stat_result) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from ramet.backends.local.ram import RAMResource
@@ -12,7 +13,7 @@ from ramet.core.errors import RametError
 from ramet.core.proc import Proc
 from ramet.native.box import Bind, Box
 from ramet.native.layout import SYSTEM_NAMES, Layout, TreePlace, make_directory, own_everything
-from ramet.native.lowers import DEEPEST, Checkout, Lowers, StoredTrees, succeed
+from ramet.native.lowers import DEEPEST, Checkout, Lowers, StoredTrees, succeed, unchanged_since
 from ramet.native.options import Native
 from ramet.native.program import Daemons, run_program
 from ramet.native.tree import SharedLayers, TreeResource, materialize
@@ -20,6 +21,9 @@ from ramet.native.upper import Upper, assemble
 
 ENDING_SECONDS: Final = 0.1
 """How long the last processes of a call may take to end after their program."""
+FOLDED: Final = 4096
+"""Changed paths from which on they become a lower layer, when nothing runs."""
+EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
 SYSTEM_PATHS: Final = ("/usr/", "/bin", "/sbin")
 """Where programs of the host are: what else PATH names lies in the tree."""
 
@@ -75,15 +79,36 @@ class Runtime:
         self.layout.borrow(found.layout)
         return self._add(prefix, replace(self.layout.add_tree(), shared=found.place.shared))
 
-    def freeze(self) -> dict[str, SharedLayers]:
-        """Let the trees as they are now be lower layers, which copies may share; no program may run."""
+    def fold(self, stored: StoredTrees | None = None) -> None:
+        """Freeze the trees when looking at what has changed takes long; `stored` names what the frozen layers make."""
+        if self.entries >= FOLDED and self.idle:
+            keys = {} if stored is None else stored.keys
+            known = {prefix: key for prefix, key in keys.items() if stored is not None and self._kept(prefix, stored)}
+            self.freeze(known)
+            for prefix, key in known.items():
+                if not os.listdir(self._places[prefix].upper):
+                    self._trees[prefix].place = self._places[prefix] = replace(self._places[prefix], key=key)
+
+    def _kept(self, prefix: str, stored: StoredTrees) -> bool:
+        """Whether a stored tree is all of what is there: no pipes, and nothing that changed meanwhile."""
+        place = self._places.get(prefix)
+        return place is not None and unchanged_since(place.upper, stored.began)
+
+    def freeze(self, keys: Mapping[str, str] = EMPTY) -> dict[str, SharedLayers]:
+        """Let the trees as they are now be lower layers, which copies may share; no program may run.
+
+        `keys` names the content of some of them.
+        """
+        self.changes()
         changed = [prefix for prefix, place in self._places.items() if os.listdir(place.upper)]
         for prefix in changed:
             old = self._places[prefix]
             shared = (*(layer for layer in old.lowers if os.listdir(layer)), old.upper)
             if len(shared) > DEEPEST:
                 shared = (self._assembled(old),)
-            new = replace(self.layout.add_tree(), shared=shared, frozen=(*old.frozen, old.upper))
+            key = keys.get(prefix)
+            frozen = () if key is not None else (*old.frozen, old.upper)
+            new = replace(self.layout.add_tree(), shared=shared, frozen=frozen, key=key)
             succeed(old, new)
             self._places[prefix] = new
         if changed:
@@ -230,7 +255,7 @@ class Runtime:
         if stored is not None:
             for prefix, place in self._places.items():
                 key = stored.keys.get(prefix)
-                if key is not None and place.key is not None and place.shared:
+                if key is not None and place.key is not None and self._lowers.layers(place.key):
                     self._lowers.add(key, place.key, place.upper, stored.began)
         for tree in self._trees.values():
             tree.release()

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -99,6 +99,16 @@ class NativePrograms:
         """Return the trees as they are now, for copies that share their bytes; none while a program runs."""
         return self._runtime.freeze() if self._runtime.idle else {}
 
+    may_fold: Callable[[], bool] = staticmethod(lambda: True)
+    """Whether the trees may be exchanged: no command runs, and no file is open."""
+    folds_at_commits = False
+    """Whether the trees are folded when they are stored: the layers then have a name there."""
+
+    def fold(self, stored: StoredTrees | None = None) -> None:
+        """Make what has changed a lower layer, when it is much and nothing runs."""
+        if self.may_fold():
+            self._runtime.fold(stored)
+
     def discard(self) -> None:
         """Undo all changes of the trees."""
         if not self._runtime.idle:
@@ -146,6 +156,8 @@ class NativePrograms:
                     recorder.removed(place)
             elif verb == "write" and (known is None or str(place) not in known.written):
                 recorder.wrote(place, recorder.before(place), size)
+        if not self.folds_at_commits:
+            self.fold()
 
     async def _changes(self) -> list[tuple[str, str, int]]:
         if self._runtime.entries < BATCH:

@@ -52,7 +52,7 @@ from ramet.workspace.secrets import Secrets
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID, Session, SessionManager
 from ramet.workspace.session_fs import SessionFS
 from ramet.workspace.snapshot.archive import Target, read_tar, split_manifest_and_blobs, write_tar
-from ramet.workspace.snapshot.copy import adopt_kernel, copy_workspace, frozen_trees, load_workspace
+from ramet.workspace.snapshot.copy import adopt_kernel, copy_workspace, frozen_trees, load_workspace, nothing_open
 from ramet.workspace.snapshot.state import RestoreReport, to_state_dict
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ class Workspace:
         self._vfs.watch, self.recorder.mount_of = self.recorder, self._vfs.mount_of
         self.sessions = SessionManager(self._make_session)
         self._observer.known.add(DEFAULT_SESSION_ID)
+        if self.programs is not None:
+            self.programs.may_fold = partial(nothing_open, self)
 
     keeps_trees = False
     """Whether the trees of native programs outlive `close`, for the recovery of what is not committed."""

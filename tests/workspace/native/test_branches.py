@@ -127,3 +127,21 @@ def test_what_runs_is_not_frozen(native: Native) -> None:
                 ws.programs.discard()
 
     asyncio.run(steps())
+
+
+def test_many_changes_of_a_workspace_in_memory_become_a_layer(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def steps() -> None:
+        async with Workspace(native=native) as ws:
+            assert ws.programs is not None
+            runtime = ws.programs._runtime
+            await call(ws, "mkdir /d; for n in 1 2 3 4 5 6 7 8; do echo $n > /d/$n; done; rm /d/8")
+            assert runtime.entries == 0
+            await call(ws, "echo x > /d/1; rm /d/2; touch /d/9")
+            assert [row.paths_written for row in ws.history.after(1)] == [("/d/1", "/d/9")]
+            assert (await ws.execute("cat /d/1; ls /d | wc -l")).stdout == b"x\n7\n"
+            await ws.execute("exec 5> /d/open")
+            await call(ws, "for n in 1 2 3 4 5 6 7 8; do echo $n > /d/m$n; done")
+            assert runtime.entries > 5  # not while a session has a file open
+
+    monkeypatch.setattr("ramet.native.runtime.FOLDED", 5)
+    asyncio.run(steps())

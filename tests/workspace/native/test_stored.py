@@ -156,3 +156,34 @@ def test_a_commit_of_the_upper_layer_equals_a_scan_of_the_tree(native: Native, t
             assert list(quick.withheld) == sorted(whole.withheld)
 
     asyncio.run(steps())
+
+
+def test_many_changes_become_a_layer_at_a_commit(
+    native: Native, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later looks and commits cost what changed since; a killed process still loses nothing."""
+
+    async def steps() -> None:
+        async with store.open("app", native=native) as ws:
+            assert ws.programs is not None
+            runtime = ws.programs._runtime
+            await ws.execute("mkdir d; for n in 1 2 3 4 5 6 7 8; do echo $n > d/$n; done", native=True, timeout=SECONDS)
+            await asyncio.sleep(0.03)  # what changed just before a commit is not folded
+            await ws.commit("many")
+            assert runtime.entries == 0
+            await ws.execute("echo new > d/1; rm d/2", native=True, timeout=SECONDS)
+            monkeypatch.setattr("ramet.store.commit.directory.commit_directory", must_not_scan)
+            await ws.commit("two")
+            assert {change.path for change in store["app"].diff()} == {"/d/1", "/d/2"}
+            await ws.execute("echo last > d/3", native=True, timeout=SECONDS)
+        monkeypatch.undo()
+        async with store.open("app") as ws:
+            assert (await ws.execute("cat d/1 d/3; ls d | wc -l")).stdout == b"new\nlast\n7\n"
+
+    def must_not_scan(*_: object, **__: object) -> None:
+        raise AssertionError("the tree was scanned")
+
+    monkeypatch.setattr("ramet.native.runtime.FOLDED", 5)
+    store = Store(tmp_path / "store")
+    store.create("app")
+    asyncio.run(steps())

@@ -78,9 +78,17 @@ def copy_workspace(ws: Workspace) -> Workspace:
 
 def frozen_trees(ws: Workspace) -> Mapping[str, Resource]:
     """Return the trees of native programs as layers to share; none while a program runs or a file is open."""
-    if ws.programs is None or any(session.state.fds.keys() - {0, 1, 2} for session in ws.sessions.started()):
-        return {}
-    return ws.programs.freeze()
+    return ws.programs.freeze() if ws.programs is not None and nothing_open(ws) else {}
+
+
+def nothing_open(ws: Workspace) -> bool:
+    """Whether no session runs a command or a job, or has a file open."""
+    return not any(
+        session.running is not None
+        or session.state.fds.keys() - {0, 1, 2}
+        or any(job.running for job in session.state.jobs.jobs)
+        for session in ws.sessions.started()
+    )
 
 
 def adopt_kernel(twin: Workspace, ws: Workspace) -> None:

@@ -119,6 +119,8 @@ class StoredWorkspace(Workspace):
             native=options.native,
         )
         ws.repository, ws.name, ws.base, ws.lease, ws.options = repository, name, base, lease, options
+        if ws.programs is not None:
+            ws.programs.folds_at_commits = lease is not None
         ws._latest = base if latest is None else latest
         ws._directories, ws._segments = DirectoryCaches(), Segments()
         ws._tasks, ws.recovered, ws._gc_candidates = [], [], []
@@ -332,6 +334,7 @@ class StoredWorkspace(Workspace):
     async def _commit(self, request: CommitRequest, trust: bool) -> Revision | None:
         ledger = self.recorder.ledger
         taken = Taken() if ledger is None else ledger.take()
+        began = time.time_ns()
         try:
             made = await self._commit_taken(request, trust, taken)
         except BaseException:
@@ -340,6 +343,8 @@ class StoredWorkspace(Workspace):
             raise
         if request.outputs and ledger is not None:
             ledger.mounted(ROOT)  # the revision has not everything that is here
+        if self.programs is not None and made is not None:
+            await asyncio.to_thread(self.programs.fold, stored_trees(made, began))
         return made
 
     async def _commit_taken(self, request: CommitRequest, trust: bool, taken: Taken) -> Revision | None:
