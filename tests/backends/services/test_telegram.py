@@ -92,6 +92,8 @@ def test_what_was_taken_is_kept_in_a_file_before_it_is_confirmed(telegram: Teleg
     keep.write_bytes(keep.read_bytes() + b'{"update_id": 1')  # a write that was cut off
     telegram.say(-1001, AT + 5, "later")
     assert shell(telegram, f"wc -l < {GROUP}/{DAY}/chat.md", keep=str(keep))[0][0] == "4\n"
+    telegram.updates.clear()
+    assert shell(telegram, f"wc -l < {GROUP}/{DAY}/chat.md", keep=str(keep))[0][0] == "4\n"
 
 
 def test_a_snapshot_carries_what_was_taken(telegram: TelegramFake, tmp_path: Path) -> None:

@@ -150,10 +150,15 @@ class TelegramResource(Service):
                     given["offset"] = self._kept.offset
                 updates = await self._call("getUpdates", path, given, reads=True)
                 if updates:
-                    await asyncio.to_thread(self._kept.keep, updates)
+                    await self._keep(updates)
                 if len(updates) < PAGE:
                     break
             self._asked = time.monotonic()
+
+    async def _keep(self, updates: list[dict[str, Any]]) -> None:
+        """Keep updates for good, then count them as taken."""
+        await asyncio.to_thread(self._kept.write, updates)
+        self._kept.learn(updates)
 
     # ------------------------------------------------------------------------------------------------- chats
 
@@ -212,7 +217,7 @@ class TelegramResource(Service):
             sent.append(await self._call("sendDocument", place.path, content=body, headers=headers))
         if text:
             sent.append(await self._call("sendMessage", place.path, {"chat_id": int(chat), "text": text}))
-        await asyncio.to_thread(self._kept.add, sent)  # a bot is not told what it said itself
+        await self._keep([{"sent": message} for message in sent])  # a bot is not told what it said itself
         return f"{chat} {sent[-1]['message_id']}"
 
     # ---------------------------------------------------------------------------------------------- querying
@@ -246,7 +251,9 @@ class TelegramResource(Service):
 
     def restore(self, items: Iterable[tuple[bytes, bytes]]) -> None:
         for _, content in items:
-            self._kept.add([json.loads(line) for line in content.splitlines()])
+            updates = [{"sent": json.loads(line)} for line in content.splitlines()]
+            self._kept.write(updates)
+            self._kept.learn(updates)
 
     def forget(self, path: Path = ROOT) -> None:
         super().forget(path)
@@ -267,34 +274,34 @@ class KeptMessages:
         self.offset: int | None = None
         self._file = None if file is None else _opened(file)
         if self._file is not None:
-            self._file.seek(0)
-            for line in self._file:
-                if line.endswith(b"\n"):  # else the last write was cut off, and Telegram gives it again
-                    self._learn(json.loads(line))
+            self._load(self._file)
 
-    def _learn(self, update: dict[str, Any]) -> None:
-        if "update_id" in update:
-            self.offset = max(self.offset or 0, update["update_id"] + 1)
-        message = next((update[kind] for kind in (*ALLOWED, "sent") if kind in update), None)
-        if message is None:
-            return
-        key = message["chat"]["id"], message["message_id"]
-        self._found[key] = message
-        while len(self._found) > MOST_KEPT:
-            del self._found[next(iter(self._found))]
-        self._chats = None
+    def _load(self, file: IO[bytes]) -> None:
+        """A last line without an end is a write that was cut off: Telegram gives it again."""
+        whole = 0
+        file.seek(0)
+        for line in file:
+            if line.endswith(b"\n"):
+                whole += len(line)
+                self.learn((json.loads(line),))
+        file.truncate(whole)
 
-    def keep(self, updates: list[dict[str, Any]]) -> None:
-        """Keep updates for good, then count them as taken."""
+    def write(self, updates: list[dict[str, Any]]) -> None:
         if self._file is not None:
             self._file.write(b"".join(map(json_line, updates)))
             self._file.flush()
             os.fsync(self._file.fileno())
-        for update in updates:
-            self._learn(update)
 
-    def add(self, messages: list[dict[str, Any]]) -> None:
-        self.keep([{"sent": message} for message in messages])
+    def learn(self, updates: Iterable[dict[str, Any]]) -> None:
+        for update in updates:
+            if "update_id" in update:
+                self.offset = max(self.offset or 0, update["update_id"] + 1)
+            message = next((update[kind] for kind in (*ALLOWED, "sent") if kind in update), None)
+            if message is not None:
+                self._found[message["chat"]["id"], message["message_id"]] = message
+        while len(self._found) > MOST_KEPT:
+            del self._found[next(iter(self._found))]
+        self._chats = None
 
     def all(self) -> list[dict[str, Any]]:
         return list(self._found.values())
