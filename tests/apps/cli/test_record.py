@@ -57,7 +57,7 @@ def test_history_finds(filled: Ramet, words: tuple[str, ...], found: list[int]) 
 
 def test_log_and_blame_name_the_author_and_the_command(filled: Ramet) -> None:
     header, newest, oldest = filled("log", "w").splitlines()
-    assert header.split() == ["revision", "id", "time", "by", "files", "message", "tags"]
+    assert header.split() == ["revision", "id", "time", "by", "files", "message"]
     assert "bob" in newest and "ann" in oldest
     assert filled("blame", "w:/a").splitlines()[1].split() == ["1", "w-1", "ann", "echo", "1", ">", "/a", "1"]
 

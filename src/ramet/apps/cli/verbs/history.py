@@ -91,7 +91,7 @@ def _show_log(
     """Print revisions as a table: who made each, and how many files it changed."""
     from ramet.workspace.stored.reference import StoredWorkspaceRef
 
-    columns = ["revision", "id", "time", "by", "message", "tags"]
+    columns = ["revision", "id", "time", "by", "message"]
     if not as_json:
         local = isinstance(handle, StoredWorkspaceRef)  # over HTTP a diff is a request for each row
         for revision, row in zip(log, rows, strict=True):
@@ -101,7 +101,7 @@ def _show_log(
                 row["files"] = "" if changes is None else str(len(changes))
         if local:
             columns.insert(4, "files")
-    columns += [name for name in ("resumable", "notes") if any(row.get(name) for row in rows)]
+    columns += [name for name in ("tags", "resumable", "notes") if any(row.get(name) for row in rows)]
     show(rows, tuple(columns), as_json, empty=empty, forms={"time": ago} if sys.stdout.isatty() else {})
 
 

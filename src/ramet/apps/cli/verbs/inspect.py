@@ -65,17 +65,12 @@ def agents(
         }
         for row in found
     ]  # fmt: skip
-    columns = [
-        by,
-        "commands",
-        "failures",
-        "seconds",
-        "cpu",
-        "read",
-        "written",
-        *(["meta"] * any(r.meta for r in found)),
-    ]
-    show(rows, tuple(columns), as_json, empty="nothing has run in it")
+    keys = sorted({key for row in found for key in row.meta})
+    if not as_json:
+        for row, total in zip(rows, found, strict=True):
+            row.update({key: f"{value:.12g}" for key, value in total.meta.items()})
+    columns = (by, "commands", "failures", "seconds", "cpu", "read", "written", *keys)
+    show(rows, columns, as_json, empty="nothing has run in it")
 
 
 def sessions(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
