@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ramet.backends.services.github.ci import GitHubCIResource as GitHubCIResource
     from ramet.backends.services.github.repository import GitHubConfig as GitHubConfig
     from ramet.backends.services.github.repository import GitHubResource as GitHubResource
+    from ramet.backends.services.google.docs import GoogleDocsConfig as GoogleDocsConfig
+    from ramet.backends.services.google.docs import GoogleDocsResource as GoogleDocsResource
     from ramet.backends.services.google.drive import GoogleDriveConfig as GoogleDriveConfig
     from ramet.backends.services.google.drive import GoogleDriveResource as GoogleDriveResource
     from ramet.backends.services.google.gmail import GmailConfig as GmailConfig
@@ -81,6 +83,8 @@ _PLACES = {
     "GoogleSheetsResource": "ramet.backends.services.google.sheets",
     "GoogleSlidesConfig": "ramet.backends.services.google.slides",
     "GoogleSlidesResource": "ramet.backends.services.google.slides",
+    "GoogleDocsConfig": "ramet.backends.services.google.docs",
+    "GoogleDocsResource": "ramet.backends.services.google.docs",
     "GoogleDriveConfig": "ramet.backends.services.google.drive",
     "GoogleDriveResource": "ramet.backends.services.google.drive",
     "HTTPConfig": "ramet.backends.remote.http",
@@ -128,6 +132,8 @@ __all__ = [
     "GitHubResource",
     "GmailConfig",
     "GmailResource",
+    "GoogleDocsConfig",
+    "GoogleDocsResource",
     "GoogleDriveConfig",
     "GoogleDriveResource",
     "GoogleSheetsConfig",

@@ -283,6 +283,7 @@ BACKENDS: Final[Mapping[str, Backend]] = {
     "github_ci": _service("the workflow runs of a repository on GitHub", "github.ci", "GitHubCI", "github"),
     "gsheets": _service("the spreadsheets of Google Sheets", "google.sheets", "GoogleSheets", "gsheets"),
     "gslides": _service("the presentations of Google Slides", "google.slides", "GoogleSlides", "gslides"),
+    "gdocs": _service("the documents of Google Docs", "google.docs", "GoogleDocs", "gdocs"),
     "gmail": _service("a mailbox of Gmail", "google.gmail", "Gmail", "gmail"),
     "gdrive": _service("a Google Drive", "google.drive", "GoogleDrive", "gdrive"),
     "linear": _service("the teams of Linear: issues, projects, documents", "linear.workspace", "Linear", "linear"),

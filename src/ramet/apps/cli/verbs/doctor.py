@@ -62,6 +62,9 @@ EXTRAS: Final = {
     "google": Extra(("httpx2", "google.auth"), "no mounts of Google, or none by a service account"),
     "gsheets": Extra(("httpx2", "google.auth"), "no Google Sheets mounts, or none by a service account"),
     "gslides": Extra(("httpx2", "google.auth"), "no Google Slides mounts, or none by a service account"),
+    "gdocs": Extra(
+        ("httpx2", "google.auth", "markdown_it"), "no Google Docs mounts, or no edits, or none by a service account"
+    ),
     "gmail": Extra(("httpx2", "google.auth"), "no Gmail mounts, or none by a service account"),
     "gdrive": Extra(("httpx2", "google.auth"), "no Google Drive mounts, or none by a service account"),
     "linear": Extra(("httpx2",), "no Linear mounts"),

@@ -112,7 +112,7 @@ class EditorService(Service):
         return self._as_item(data)
 
     async def _fresh(self, place: Place) -> Place:
-        return place._replace(items=(await self._one(place, place.items[0].key), *place.items[1:]))
+        return place._replace(items=(await self._one(place, place.items[0].data["id"]), *place.items[1:]))
 
     def _stat_of_content(self, place: Place) -> Stat:
         """A file made from the whole: as new as that."""
@@ -121,7 +121,7 @@ class EditorService(Service):
 
     async def _whole(self, place: Place) -> Any:
         """What the API says of the file, asked again when it has changed."""
-        id, version = place.items[0].key, drive_file(place.items[0].data).version
+        id, version = place.items[0].data["id"], drive_file(place.items[0].data).version
         known = self._loaded.get(id)
         if known is None or version is None or known[0] != version:
             known = self._loaded[id] = version, await self._load(id, place.path)
@@ -139,15 +139,15 @@ class EditorService(Service):
     # -------------------------------------------------------------------------------------------- changing
 
     async def _trash(self, place: Place) -> None:
-        address = f"/drive/v3/files/{place.items[0].key}?supportsAllDrives=true&fields=id"
+        address = f"/drive/v3/files/{place.items[0].data['id']}?supportsAllDrives=true&fields=id"
         await self._drive.send("PATCH", address, path=place.path, json_body={"trashed": True}, repeatable=True)
 
     def _comments(self, place: Place) -> AsyncIterator[Any]:
-        return comments_of(self._drive, place.items[0].key, place.path)
+        return comments_of(self._drive, place.items[0].data["id"], place.path)
 
     async def _comment(self, place: Place, letter: Letter) -> str:
         text = letter_text(letter, place.path, "a comment")
-        return await comment_on(self._drive, place.items[0].key, text, place.path)
+        return await comment_on(self._drive, place.items[0].data["id"], text, place.path)
 
     async def _raw(self, path: Path, text: str, values: Sequence[str], write: bool) -> bytes | None:
         """The answer to a query that is a request, to the API or to Drive."""
@@ -163,7 +163,7 @@ class EditorService(Service):
         place = (await self._find(path)).place
         if not place.items:
             raise fail(errno.EINVAL, path, "name a file: query owned/<title>__<id> ..., or give a request (GET /...)")
-        return place.items[0].key
+        return str(place.items[0].data["id"])
 
     def forget(self, path: Path = ROOT) -> None:
         super().forget(path)

@@ -101,19 +101,19 @@ class GoogleSheetsResource(EditorService):
     def _csv(self, place: Place) -> AsyncIterator[bytes]:
         tab: Tab = place.items[1].data
         render = FORMULA if place.path.name.endswith(FORMULAS) else FORMATTED
-        return self._sheets.csv(place.items[0].key, tab, place.path, render)
+        return self._sheets.csv(place.items[0].data["id"], tab, place.path, render)
 
     async def _edit(self, place: Place, old: bytes, new: bytes) -> None:
         before, after = parsed(old, place.path), parsed(new, place.path)
         formulas = place.path.name.endswith(FORMULAS)
-        about = await self._sheets.about(place.items[0].key, place.path)
+        about = await self._sheets.about(place.items[0].data["id"], place.path)
         tab = next((tab for tab in tabs_of(about).values() if tab.id == place.items[1].data.id), place.items[1].data)
-        await self._sheets.change(place.items[0].key, tab, before, after, place.path, formulas=formulas)
+        await self._sheets.change(place.items[0].data["id"], tab, before, after, place.path, formulas=formulas)
 
     async def _append(self, place: Place, data: bytes) -> None:
         rows = [row for row in parsed(data, place.path) if row]
         formulas = place.path.name.endswith(FORMULAS)
-        await self._sheets.append(place.items[0].key, place.items[1].data, rows, place.path, formulas=formulas)
+        await self._sheets.append(place.items[0].data["id"], place.items[1].data, rows, place.path, formulas=formulas)
 
     async def query(
         self, path: Path, text: str, values: Sequence[str] = (), *, limit: int | None = None, write: bool = False

@@ -107,7 +107,7 @@ class GoogleSlidesResource(EditorService):
             said = notes_text(slide)
             yield encode(slide_text(slide, number) + (f"\nNotes:\n\n{said}\n" if said else ""))
             return
-        address = f"/v1/presentations/{place.items[0].key}/pages/{slide['objectId']}/thumbnail"
+        address = f"/v1/presentations/{place.items[0].data['id']}/pages/{slide['objectId']}/thumbnail"
         params: Params = {"thumbnailProperties.mimeType": "PNG", "thumbnailProperties.thumbnailSize": "LARGE"}
         found = (await self._rest.get(address, path=place.path, params=params)).json()
         # The link ends within half an hour, so it is asked for again each time.
