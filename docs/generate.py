@@ -267,7 +267,7 @@ SITE = (
                 "agent-run.md", "shell.md", "native.md", "backends.md", "writing-a-backend.md",
                 "writing-a-service.md")),
     ("Reference", ("cli.md", "config-reference.md", "http-reference.md", "surfaces.md", "commands.md", "errors.md",
-                   "format.md", "store-promises.md", "architecture.md", "concurrency.md")),
+                   "format.md", "store-promises.md", "architecture.md", "native-internals.md", "concurrency.md")),
 )  # fmt: skip
 """The pages of the site by section; `zensical.toml` has the same, which a test checks."""
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import os
 import secrets
-import shutil
 import stat as modes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -171,13 +170,31 @@ class Layout:
 
 
 def remove_layout(root: str) -> None:
-    """Delete the directory of a box; the kernel and programs leave directories without permissions."""
-    for folder, names, _ in os.walk(root):
-        for name in names:
-            mode = os.lstat(f"{folder}/{name}").st_mode
-            if modes.S_ISDIR(mode) and mode & 0o700 != 0o700:
-                os.chmod(f"{folder}/{name}", 0o700)
-    shutil.rmtree(root)
+    """Delete the directory of a box, however deep it is: a directory moves to the top before it is emptied.
+
+    The kernel and programs leave directories without permissions.
+    """
+    mark, count = secrets.token_hex(4), 0
+    todo = [root]
+    while todo:
+        folder = todo.pop()
+        os.chmod(folder, 0o700)
+        with os.scandir(folder) as entries:
+            found = list(entries)
+        for entry in found:
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)
+                continue
+            place = entry.path
+            if folder != root:
+                count += 1
+                place = f"{root}/{mark}-{count}"
+                os.chmod(entry.path, 0o700)
+                os.rename(entry.path, place)
+            todo.append(place)
+        if folder != root:
+            os.rmdir(folder)
+    os.rmdir(root)
 
 
 def own_everything(folder: str, owner: Owner, *, files: bool = True) -> None:

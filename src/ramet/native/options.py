@@ -19,6 +19,8 @@ class NativeLimits:
     """Processes and threads alive in the box."""
     file_bytes: int = 16 * 1024 * MIB
     """Size of one file that a program writes."""
+    disk_bytes: int = 64 * 1024 * MIB
+    """What all changed files of the box may have together; looked at every quarter of a second while a program runs."""
     open_files: int = 4096
 
     def __post_init__(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -11,7 +13,9 @@ from typing import Final
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.proc import Proc
+from ramet.core.signals import BySignal
 from ramet.native.box import Bind, Box
+from ramet.native.disk_guard import DiskGuard
 from ramet.native.layout import SYSTEM_NAMES, Layout, TreePlace, make_directory, own_everything
 from ramet.native.lowers import DEEPEST, Checkout, Lowers, StoredTrees, succeed, unchanged_since
 from ramet.native.options import Native
@@ -44,6 +48,8 @@ class Runtime:
         self._trees: dict[str, TreeResource] = {}
         self._box: Box | None = None
         self._daemons = Daemons()
+        most = options.limits.disk_bytes
+        self._guard = DiskGuard(self.layout.base, most, lambda: [place.upper for place in self._places.values()])
 
     # ------------------------------------------------------------------------------------------------- assembly
 
@@ -222,9 +228,23 @@ class Runtime:
                 self._trees[prefix].adopt(fd)
         self.used += 1
         self._running += 1
+        running = asyncio.ensure_future(run_program(box, self._daemons, path, proc, proc.env))
+        guard = asyncio.ensure_future(self._guard.watch())
         try:
-            return await run_program(box, self._daemons, path, proc, proc.env)
+            await asyncio.wait({running, guard}, return_when=asyncio.FIRST_COMPLETED)
+            if guard.done() and not running.done():
+                guard.result()
+                proc.complain("killed: the limit native.disk_bytes of this workspace was reached")
+                running.cancel()
+                await asyncio.wait({running})
+                return BySignal(signal.SIGKILL)
+            return await running
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait({running})
+            raise
         finally:
+            guard.cancel()
             self._running -= 1
 
     @property

@@ -6,19 +6,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat as modes
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from ramet.backends.local.overlay_marks import OPAQUE, is_opaque, is_removed
 
+PATH_MAX: Final = 4096
 Stamp = tuple[int, int, int, int]
 """What tells two states of an entry apart: ctime, which every change sets, inode, size, mode."""
 
 
 def walk_upper(upper: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield every path of the upper directory (`/a/b`), parents first, with its stat."""
+    """Yield every path of the upper directory (`/a/b`), parents first, with its stat; none that is too long to name."""
     todo = [""]
     while todo:
         folder = todo.pop()
@@ -30,11 +33,16 @@ def walk_upper(upper: str) -> Iterator[tuple[str, os.stat_result]]:
                     except FileNotFoundError:
                         continue  # removed since the listing
                     path = f"{folder}/{entry.name}"
+                    if len(os.fsencode(path)) >= PATH_MAX:
+                        continue
                     yield path, found
                     if modes.S_ISDIR(found.st_mode):
                         todo.append(path)
         except FileNotFoundError:
             continue
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
 
 
 def fold(lower: str, upper: str) -> None:

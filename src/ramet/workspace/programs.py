@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -134,7 +135,9 @@ class NativePrograms:
             try:
                 return await self._runtime.run(path, proc)
             except OSError as error:
-                proc.stderr.write(encode(f"bash: {path}: {reason(error)}\n"))
+                missing = error.errno == errno.ENOENT  # the file is there, so it is its interpreter
+                why = "cannot execute: required file not found" if missing else reason(error)
+                proc.stderr.write(encode(f"bash: {path}: {why}\n"))
                 return cannot_execute(error)
 
         return run

@@ -211,3 +211,33 @@ def test_the_environment_of_ramet_is_not_inside(native: Native, monkeypatch: pyt
     monkeypatch.setenv("RAMET_TEST_TOKEN", SECRET)
     result = run("env; cat /proc/*/environ /proc/*/cmdline 2> /dev/null")
     assert SECRET.encode() not in result.stdout
+
+
+def test_many_files_together_cannot_fill_the_disk(native: Native) -> None:
+    most = 8 << 20
+    bounded = Native(NativeLimits(memory_bytes=256 << 20, processes=64, file_bytes=1 << 20, disk_bytes=most))
+    write = "i=0; while :; do i=$((i + 1)); head -c 1000000 /dev/zero > /f$i; sleep 0.01; done"
+
+    async def steps() -> tuple[IOResult, IOResult]:
+        async with Workspace(native=bounded) as ws:
+            filled = await ws.execute(write, native=True, timeout=SECONDS)
+            await ws.execute("rm /f*")
+            return filled, await ws.execute("echo alive", native=True, timeout=SECONDS)
+
+    filled, after = asyncio.run(steps())
+    assert filled.exit_code == 137 and b"native.disk_bytes" in filled.stderr and not filled.timed_out
+    assert after.stdout == b"alive\n"
+
+
+def test_a_tree_deeper_than_any_path_can_be_closed(native: Native) -> None:
+    need("python3")
+    dig = "import os\nfor _ in range(3000): os.mkdir('x' * 50); os.chdir('x' * 50)"
+
+    async def steps() -> tuple[IOResult, str]:
+        async with Workspace(native=SMALL) as ws:
+            found = await ws.execute(f"cd /tmp; python3 - <<'END'\n{dig}\nEND\necho $?", timeout=SECONDS)
+            assert ws.programs is not None
+            return found, ws.programs._runtime.layout.root
+
+    found, root = asyncio.run(steps())
+    assert found.stdout == b"0\n" and not os.path.exists(root)
