@@ -107,6 +107,10 @@ $(EMULATORS)/node_modules/.bin/emulate: $(VENV)/.node
 $(EMULATORS)/node_modules/telegram-test-api: $(VENV)/.node
 	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) telegram-test-api@4.2.1
 
+# Discord's own types of its API, which validate answers.
+$(EMULATORS)/node_modules/discord-api-spec: $(VENV)/.node
+	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) discord-api-spec@10.0.266135 zod@4.6.7
+
 # Clients of others that read what our fakes answer; they need other versions of packages than the rest.
 .venv-clients/.installed: $(STAMP) Makefile
 	test -x .venv-clients/bin/python || $(PYTHON) -m venv .venv-clients
@@ -114,7 +118,7 @@ $(EMULATORS)/node_modules/telegram-test-api: $(VENV)/.node
 	touch $@
 
 test-emulators: $(STAMP) $(EMULATORS)/node_modules/.bin/azurite-blob $(EMULATORS)/node_modules/.bin/emulate \
-  $(EMULATORS)/node_modules/telegram-test-api .venv-clients/.installed
+  $(EMULATORS)/node_modules/telegram-test-api $(EMULATORS)/node_modules/discord-api-spec .venv-clients/.installed
 	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest \
 	  tests/backends/objects/test_azure.py tests/backends/services/test_emulators.py tests/backends/services/test_clients.py
 

@@ -15,6 +15,11 @@ from ramet.backends.services.discord import id_at
 
 TOKEN = "MTA.hunter2.hunter2"
 GUILD = "111111111"
+WHEN = "2026-05-03T09:14:02Z"
+MEMBER: dict[str, Any] = {
+    "avatar": None, "banner": None, "communication_disabled_until": None, "flags": 0, "joined_at": WHEN, "nick": None,
+    "pending": False, "premium_since": None, "roles": [], "mute": False, "deaf": False,
+}  # fmt: skip
 
 
 class DiscordChecker:
@@ -66,26 +71,40 @@ class DiscordFake(Fake):
     def __init__(self) -> None:
         super().__init__(checker())
         self.users = {"ada": _user("900000001", "ada"), "bob": _user("900000002", "bob")}
+        shared = {"guild_id": GUILD, "flags": 0}
         self.channels = [
-            {"id": "222222221", "type": 4, "name": "Category", "guild_id": GUILD},
-            {"id": "222222222", "type": 0, "name": "ops", "guild_id": GUILD},
-            {"id": "222222223", "type": 15, "name": "forum", "guild_id": GUILD},
-            {"id": "222222224", "type": 2, "name": "voice", "guild_id": GUILD},
-            {"id": "333333333", "type": 11, "name": "Crash/1", "guild_id": GUILD, "parent_id": "222222223"},
+            {"id": "222222221", "type": 4, "name": "Category", "position": 0, **shared},
+            {"id": "222222222", "type": 0, "name": "ops", "position": 1, **shared},
+            {
+                "id": "222222223",
+                "type": 15,
+                "name": "forum",
+                "position": 2,
+                "topic": None,
+                "available_tags": [],
+                **shared,
+            },
+            {"id": "222222224", "type": 2, "name": "voice", "position": 3, **shared},
         ]
+        self.threads = [
+            {"id": "333333333", "type": 11, "name": "Crash/1", "parent_id": "222222223", "owner_id": "900000001",
+             "message_count": 1, "member_count": 1, "total_message_sent": 1, "last_message_id": None, **shared,
+             "thread_metadata": {"archived": False, "auto_archive_duration": 60, "archive_timestamp": WHEN,
+                                 "locked": False, "create_timestamp": WHEN}},
+        ]  # fmt: skip
         self.messages: dict[str, list[dict[str, Any]]] = {}
         self.uploads: list[bytes] = []
         self.expired: set[str] = set()
         api = "/api/v10"
         for method, pattern, handler in (
             ("GET", "/users/@me", lambda call: Reply(200, self.users["bob"])),
-            ("GET", "/users/@me/guilds", lambda call: Reply(200, [{"id": GUILD, "name": "Acme"}])),
+            ("GET", "/users/@me/guilds", self._guilds),
             ("GET", "/guilds/{id}", lambda call, id: Reply(200, {"id": id, "name": "Acme"})),
-            ("GET", "/guilds/{id}/channels", lambda call, id: Reply(200, self.channels[:4])),
+            ("GET", "/guilds/{id}/channels", lambda call, id: Reply(200, self.channels)),
             (
                 "GET",
                 "/guilds/{id}/threads/active",
-                lambda call, id: Reply(200, {"threads": self.channels[4:], "members": []}),
+                self._active,
             ),
             ("GET", "/guilds/{id}/members", self._members),
             ("GET", "/guilds/{id}/messages/search", self._search),
@@ -112,21 +131,30 @@ class DiscordFake(Fake):
     def say(self, channel: str, at: float, text: str, user: str = "ada", **given: Any) -> dict[str, Any]:
         made = {
             "id": str(id_at(at)), "channel_id": channel, "type": 0, "content": text, "author": self.users[user],
-            "attachments": [], "embeds": [], "mentions": [], "timestamp": "2026-05-03T09:14:02+00:00", **given,
+            "attachments": [], "embeds": [], "mentions": [], "timestamp": WHEN, "edited_timestamp": None, "flags": 0,
+            "mention_roles": [], "components": [], "pinned": False, "mention_everyone": False, "tts": False, **given,
         }  # fmt: skip
         self.messages.setdefault(channel, []).append(made)
         return made
 
     def attach(self, name: str, tag: str) -> dict[str, Any]:
-        return {"id": "444444444", "filename": name, "size": 3, "url": f"{self.signed}/cdn/{tag}"}
+        url = f"{self.signed}/cdn/{tag}"
+        return {"id": "444444444", "filename": name, "size": 3, "url": url, "proxy_url": url}
+
+    def _active(self, call: Call, id: str) -> Reply:
+        return Reply(200, {"threads": self.threads, "members": [], "has_more": False})
+
+    def _guilds(self, call: Call) -> Reply:
+        shown: dict[str, Any] = {"icon": None, "banner": None, "owner": False, "permissions": "0", "features": []}
+        return Reply(200, [{"id": GUILD, "name": "Acme", **shown}])
 
     def _members(self, call: Call, id: str) -> Reply:
         after, size = int(call.query["after"]), int(call.query["limit"])
-        people = [{"user": user} for user in self.users.values() if int(user["id"]) > after]
+        people = [{"user": user, **MEMBER} for user in self.users.values() if int(user["id"]) > after]
         return Reply(200, people[:size])
 
     def _channel(self, call: Call, id: str) -> Reply:
-        found = [one for one in self.channels if one["id"] == id]
+        found = [one for one in (*self.channels, *self.threads) if one["id"] == id]
         return Reply(200, found[0]) if found else self.unknown(call)
 
     def _list(self, call: Call, id: str) -> Reply:
@@ -157,8 +185,12 @@ class DiscordFake(Fake):
     def _search(self, call: Call, id: str) -> Reply:
         hits = [one for sent in self.messages.values() for one in sent if call.query["content"] in one["content"]]
         offset, size = int(call.query["offset"]), int(call.query["limit"])
-        return Reply(200, {"total_results": len(hits), "messages": [[one] for one in hits[offset : offset + size]]})
+        messages = [[{**one, "hit": True}] for one in hits[offset : offset + size]]
+        return Reply(200, {"total_results": len(hits), "messages": messages, "doing_deep_historical_index": False})
 
 
 def _user(id: str, name: str) -> dict[str, Any]:
-    return {"id": id, "username": name, "global_name": None}
+    return {
+        "id": id, "username": name, "global_name": None, "avatar": None, "discriminator": "0", "public_flags": 0,
+        "flags": 0, "primary_guild": None,
+    }  # fmt: skip

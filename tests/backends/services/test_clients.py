@@ -1,7 +1,7 @@
-"""What our fakes answer, read by clients of others: Langfuse's own, and aiogram's models of Telegram's Bot API.
+"""What our fakes answer, read by clients of others: Langfuse's own, and models of Telegram's and of Discord's API.
 
-They live in an environment of their own, `.venv-clients`, which `make test-emulators` makes: they need other versions
-of the packages that we test with.
+Those in Python live in an environment of their own, `.venv-clients`, which `make test-emulators` makes: they need other
+versions of the packages that we test with.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests.support import discord_fake
 from tests.support.descriptions import checked_ports
+from tests.support.discord_fake import DiscordFake
 from tests.support.langfuse_fake import PUBLIC, SECRET, LangfuseFake
 from tests.support.telegram_fake import TOKEN, TelegramFake
 
-PYTHON = Path(__file__).parents[3] / ".venv-clients" / "bin" / "python"
-pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-clients; `make test-emulators` makes it")
+ROOT = Path(__file__).parents[3]
+PYTHON = ROOT / ".venv-clients" / "bin" / "python"
+SPEC = ROOT / ".venv-emulators" / "node_modules" / "discord-api-spec"
+installed = pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-clients; `make test-emulators` makes it")
 
 LANGFUSE = """
 import datetime, json, sys
@@ -59,6 +63,16 @@ print("valid")
 """
 
 
+DISCORD = """
+import * as spec from 'discord-api-spec/zod';
+import fs from 'node:fs';
+for (const [name, value] of JSON.parse(fs.readFileSync(0))) {
+  const found = spec[name + 'Schema'].safeParse(value);
+  if (!found.success) console.log(name, found.error.issues.map(issue => issue.path.join('.')).join(' '));
+}
+"""
+
+
 def run(script: str, *words: str, given: str = "") -> str:
     result = subprocess.run(
         [PYTHON, "-c", script, *words], input=given, capture_output=True, text=True, timeout=120,
@@ -68,6 +82,7 @@ def run(script: str, *words: str, given: str = "") -> str:
     return result.stdout
 
 
+@installed
 def test_the_client_of_langfuse_reads_our_server() -> None:
     with LangfuseFake(4) as server:
         server.trace("t1", "Ask", session="s")
@@ -80,6 +95,7 @@ def test_the_client_of_langfuse_reads_our_server() -> None:
     }  # fmt: skip
 
 
+@installed
 def test_the_models_of_aiogram_take_what_our_server_says() -> None:
     with TelegramFake() as server:
         checked_ports[server.port] = None
@@ -99,3 +115,33 @@ def test_the_models_of_aiogram_take_what_our_server_says() -> None:
         said += [["message", call("sendMessage", chat_id=-1001, text="x")], ["user", call("getMe")]]
         said += [["file", call("getFile", file_id="F1")]]
     assert run(TELEGRAM, given=json.dumps(said)) == "valid\n"
+
+
+@pytest.mark.skipif(not SPEC.exists(), reason="no discord-api-spec; `make test-emulators` installs it")
+def test_the_types_of_discord_take_what_our_server_says() -> None:
+    with DiscordFake() as server:
+        checked_ports[server.port] = None
+        bob, ops = server.users["bob"], "222222222"
+        first = server.say(ops, 1777799642.0, "deploy failed", mentions=[bob])
+        file = server.attach("graph.png", "1")
+        server.say(ops, 1777799702.0, "two", "bob", referenced_message=first, attachments=[file])
+        headers = {"Authorization": f"Bot {discord_fake.TOKEN}", "User-Agent": "DiscordBot (ramet, 0.1)"}
+
+        def get(address: str) -> Any:
+            answer = httpx2.get(f"{server.base}/api/v10{address}", headers=headers)
+            assert answer.status_code == 200
+            return answer.json()
+
+        guild = f"/guilds/{discord_fake.GUILD}"
+        said = [["MessageResponse", one] for one in get(f"/channels/{ops}/messages?limit=100&before={1 << 62}")]
+        said += [["GuildChannelResponse", one] for one in get(f"{guild}/channels")]
+        said += [["GuildMemberResponse", one] for one in get(f"{guild}/members?limit=1000&after=0")]
+        said += [["MyGuildResponse", one] for one in get("/users/@me/guilds")]
+        said += [["ThreadsResponse", get(f"{guild}/threads/active")]]
+        said += [["GuildSearchResponse", get(f"{guild}/messages/search?content=deploy&limit=25&offset=0")]]
+    assert len(said) == 11
+    result = subprocess.run(
+        ["node", "--input-type=module", "-e", DISCORD], input=json.dumps(said), capture_output=True, text=True,
+        timeout=120, cwd=SPEC.parents[1],
+    )  # fmt: skip
+    assert (result.stdout, result.stderr) == ("", "")
