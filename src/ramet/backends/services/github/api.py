@@ -13,7 +13,8 @@ from ramet.backends.services.auth import TokenAuth, TokenSource
 from ramet.backends.services.config import ServiceConfig
 from ramet.backends.services.contents import json_lines
 from ramet.backends.services.pages import any_entries, first_of, linked
-from ramet.backends.services.rest import Answer, Rest, patiently, rate_limited
+from ramet.backends.services.requests import raw_request, request_of
+from ramet.backends.services.rest import Answer, Rest, rate_limited
 from ramet.core.errors import RametError, fail
 from ramet.core.paths import Path
 from ramet.core.streams import closing
@@ -26,7 +27,6 @@ SIGNED: Final = (
 """Hosts that signed downloads come from; they get no token."""
 API_VERSION: Final = "2022-11-28"
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
-_REQUEST: Final = re.compile(r"(GET|POST|PUT|PATCH|DELETE)\s+(/\S*)")
 _CONFLICT: Final = re.compile(r"fast.?forward|sha.*(supplied|match)|does not match|reference cannot be updated", re.I)
 
 
@@ -120,28 +120,14 @@ async def github_query(
     write: bool,
 ) -> AsyncIterator[bytes]:
     """`GET /address?x=y`, over all pages, or another method with a JSON body; `{owner}` and `{repo}` are filled in."""
-    import json
-
-    found = _REQUEST.fullmatch(text.strip())
-    if found is None:
+    request = request_of(text)
+    if request is None:
         raise fail(errno.EINVAL, path, "a query is `GET /address?x=y`, or another method with -w and a JSON body")
-    method, address = found[1], found[2].replace("{owner}", config.owner).replace("{repo}", config.repo)
-    if method == "GET":
-        if values:
-            raise fail(errno.EINVAL, path, "a GET has no body: put what you ask for into the address")
-        pages = linked(rest, address, path=path, pick=any_entries, patient=True)
-        async with closing(json_lines(first_of(pages, limit))) as lines:
-            async for block in lines:
-                yield block
-        return
-    if not write:
-        raise fail(errno.EROFS, path, f"a {method} changes the service; that takes -w")
-    if not config.writable:
-        raise fail(errno.EROFS, path, f"this mount is read-only: set writable=True in {type(config).__name__}")
-    try:
-        body = json.loads(values[0]) if values else None
-    except ValueError as error:
-        raise fail(errno.EINVAL, path, f"the body is not JSON: {error}") from None
-    answer = await patiently(lambda: rest.send(method, address, path=path, json_body=body))
-    if answer.body:
-        yield json.dumps(answer.json(), ensure_ascii=False).encode() + b"\n"
+    method, address = request[0], request[1].replace("{owner}", config.owner).replace("{repo}", config.repo)
+    if method == "GET" and not values:
+        found = json_lines(first_of(linked(rest, address, path=path, pick=any_entries, patient=True), limit))
+    else:
+        found = raw_request(rest, config, path, (method, address), values, limit=limit, write=write)
+    async with closing(found) as lines:
+        async for block in lines:
+            yield block

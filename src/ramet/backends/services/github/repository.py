@@ -22,7 +22,7 @@ from ramet.backends.services.auth import TokenSource
 from ramet.backends.services.contents import among, fixed, json_lines, pretty_json
 from ramet.backends.services.front_matter import BODY, Fields, Value
 from ramet.backends.services.github.api import GitHubAPIConfig, github_query, github_rest
-from ramet.backends.services.github.git_tree import GitTree
+from ramet.backends.services.github.git_branch import GitBranch
 from ramet.backends.services.names import key_first, key_last, time_ns, title_name
 from ramet.backends.services.nodes import Asked, Collection, Inbox, Item, Place, Rendered, Subtree
 from ramet.backends.services.pages import inside, linked
@@ -81,7 +81,7 @@ class GitHubResource(Service):
         self._missing = (
             f"No such file or directory: {config.owner}/{config.repo} is not there, or the token cannot read it"
         )
-        self.code = GitTree(self._rest, self._repo, config.ref, config.ttl)
+        self.code = GitBranch(self._rest, self._repo, config.ref, config.ttl)
         readme = README.format(owner=config.owner, repo=config.repo, ref=config.ref or "the default branch")
         issue, pull = "/issues/*", "/pulls/*"
         super().__init__(config, (
