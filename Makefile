@@ -99,9 +99,12 @@ test-typescript: $(STAMP) $(VENV)/.node
 $(EMULATORS)/node_modules/.bin/azurite-blob: $(VENV)/.node
 	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) azurite@3.35.0
 
-# GitHub and Slack; npm's newest `emulate` is an unrelated package.
+# GitHub, Slack, Gmail and Drive; npm's newest `emulate` is an unrelated package.
 $(EMULATORS)/node_modules/.bin/emulate: $(VENV)/.node
 	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) emulate@0.12.2
+
+$(EMULATORS)/node_modules/google-drive-mock: $(VENV)/.node
+	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) google-drive-mock@1.2.0 express@5.2.1 cors
 
 # A server of Telegram's Bot API.
 $(EMULATORS)/node_modules/telegram-test-api: $(VENV)/.node
@@ -118,9 +121,11 @@ $(EMULATORS)/node_modules/discord-api-spec: $(VENV)/.node
 	touch $@
 
 test-emulators: $(STAMP) $(EMULATORS)/node_modules/.bin/azurite-blob $(EMULATORS)/node_modules/.bin/emulate \
+  $(EMULATORS)/node_modules/google-drive-mock \
   $(EMULATORS)/node_modules/telegram-test-api $(EMULATORS)/node_modules/discord-api-spec .venv-clients/.installed
 	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest \
-	  tests/backends/objects/test_azure.py tests/backends/services/test_emulators.py tests/backends/services/test_clients.py
+	  tests/backends/objects/test_azure.py tests/backends/services/test_emulators.py \
+	  tests/backends/services/google/test_emulators.py tests/backends/services/test_clients.py
 
 # The spec tables without the shortcuts of shell/interp/fast.
 test-plain: $(STAMP)

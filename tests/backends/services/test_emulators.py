@@ -33,13 +33,33 @@ SEED: dict[str, Any] = {
         "users": [{"login": "octocat", "name": "The Octocat", "email": "octocat@github.com"}],
         "repos": [{"owner": "octocat", "name": "hello-world", "auto_init": True}],
     },
+    "google": {
+        "users": [{"email": "ada@example.com", "name": "Ada"}],
+        "messages": [
+            {
+                "id": "m1", "user_email": "ada@example.com", "from": "Bob <bob@example.com>", "to": "ada@example.com",
+                "subject": "Report/Q3", "body_text": "needle", "label_ids": ["INBOX", "UNREAD"],
+                "date": "2026-05-03T10:00:00.000Z",
+            }
+        ],
+        "drive_items": [
+            {
+                "id": "drv_docs", "user_email": "ada@example.com", "name": "Docs", "parent_ids": ["root"],
+                "mime_type": "application/vnd.google-apps.folder",
+            },
+            {
+                "id": "drv_a", "user_email": "ada@example.com", "name": "a.txt", "mime_type": "text/plain",
+                "parent_ids": ["drv_docs"], "data": "hello",
+            },
+        ],
+    },
     "slack": {
         "team": {"name": "W", "domain": "w"},
         "users": [{"name": "dev", "email": "dev@example.com"}],
         "channels": [{"name": "general"}],
         "tokens": [{"token": "xoxb-test", "user": "dev", "scopes": ["chat:write", "channels:history", "files:write"]}],
     },
-}
+}  # fmt: skip
 
 
 @contextmanager
