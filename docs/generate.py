@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import textwrap
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ramet.apps.cli.parameters import Command as VerbCommand
 from ramet.commands.framework.command import Command, Spec
-from ramet.commands.framework.table import COMMANDS, Lazy
+from ramet.commands.framework.table import COMMANDS, MODULES, Lazy
 from ramet.core.errors import CODES
 
 HERE = Path(__file__).parent
@@ -26,19 +29,48 @@ def escaped(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
+def families() -> dict[str, list[Command]]:
+    """The commands by the folder of their code, without those that are shown under another name."""
+    found: dict[str, list[Command]] = {}
+    for name, lazy in sorted(COMMANDS.items()):
+        assert isinstance(lazy, Lazy)
+        command: Command = lazy.load()
+        if command.name == name:
+            found.setdefault(MODULES[name].partition(".")[0], []).append(command)
+    return dict(sorted(found.items()))
+
+
 def commands_page() -> str:
+    """All commands with their summaries; the options are on a page per family."""
     lines = ["# Commands\n", NOTE]
     lines.append(
         f"{len(COMMANDS)} commands, each written once for every mount. `NAME --help` and `man NAME` say the same as"
     )
-    lines.append("this page. *refused* options exist in the original and cannot work here; they fail loudly.\n")
-    for name, lazy in sorted(COMMANDS.items()):
-        assert isinstance(lazy, Lazy)
-        command: Command = lazy.load()
-        if command.name != name:
-            continue  # shown under the name it is an alias of
-        lines.append(f"## {name}\n")
-        lines.append(f"{command.summary} Usage: `{name} {command.usage}`\n")
+    lines.append("these pages. *Refused* options exist in the original and cannot work here; they fail loudly.\n")
+    for family, commands in families().items():
+        lines += [f"## {FAMILIES[family]}\n", "| command | what it does |", "|---|---|"]
+        for command in commands:
+            names = ", ".join(f"`{name}`" for name in (command.name, *command.aliases))
+            lines.append(f"| [{names}](commands/{family}.md#{command.name}) | {escaped(command.summary)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+FAMILIES = {
+    "archives": "Archives", "binary": "Bytes and digests", "data": "Data: JSON, YAML, tables, databases",
+    "diff": "Differences and patches", "files": "Files and directories", "math": "Arithmetic", "patch": "Patches",
+    "script": "For scripts", "search": "Search", "system": "System and processes", "text": "Text", "awk": "awk",
+    "sed": "sed", "network": "Network",
+}  # fmt: skip
+"""Headings of the families, by folder."""
+
+
+def family_page(family: str) -> str:
+    """The commands of one family with their options."""
+    lines = [f"# {FAMILIES[family]}\n", NOTE, "[All commands](../commands.md)\n"]
+    for command in families()[family]:
+        lines.append(f"## {command.name}\n")
+        lines.append(f"{command.summary} Usage: `{command.name} {command.usage}`\n")
         if command.details:
             lines.append(f"```text\n{textwrap.dedent(command.details).strip()}\n```\n")
         if command.aliases:
@@ -261,13 +293,89 @@ def field_rows(fields: Any) -> list[str]:
     return rows
 
 
+PYTHON_INTRO = """\
+Every public name of `ramet`, from its docstring. [Keeping workspaces](store.md), [configuration](config.md) and the
+[cookbook](cookbook.md) show them at work; a client's `RemoteStore` and `RemoteWorkspace` have the same methods.
+"""
+GROUPS = (
+    ("Workspaces", ("Workspace", "SyncWorkspace", "IOResult", "CommandFailed", "Settings", "Limits", "MountMode", "Policy",
+                    "load_config")),
+    ("The store", ("Store", "OpenOptions", "CommitPolicy", "Revision", "Tag", "BlameLine", "Retention")),
+    ("The record", ("Record", "RecordFilter")),
+    ("Agents and servers", ("AgentRun", "connect")),
+    ("Errors and values", ("RametError", "LimitExceeded", "Stat")),
+)  # fmt: skip
+"""What is on the page, in this order; resources and configurations of backends follow."""
+
+
+def python_page() -> str:
+    """Every public name with its signature and docstring, and the methods of classes."""
+    import ramet
+    from ramet.workspace.stored.reference import StoredWorkspaceRef
+    from ramet.workspace.stored.workspace import StoredWorkspace
+
+    lines = ["# Python reference\n", NOTE, PYTHON_INTRO]
+    shown: set[str] = {"__version__"}
+    for heading, names in GROUPS:
+        lines.append(f"## {heading}\n")
+        for name in names:
+            shown.add(name)
+            lines += described(name, getattr(ramet, name))
+            if name == "Store":
+                lines += described("store[NAME]", StoredWorkspaceRef)
+                lines += described("async with store.open(NAME) as ws", StoredWorkspace, Workspace=ramet.Workspace)
+    lines.append("## Backends\n")
+    lines += ["[The table of backends](backends.md) says what each is and needs.\n", "| name | arguments |", "|---|---|"]
+    for name in sorted(set(ramet.__all__) - shown):
+        lines.append(f"| `{name}` | `{escaped(signature(getattr(ramet, name)))}` |")
+    return "\n".join(lines) + "\n"
+
+
+def described(name: str, value: Any, **bases: type) -> list[str]:
+    """A heading, the docstring and the public methods of a class or function."""
+    lines = [f"### {name}\n"]
+    lines += [f"```text\n{name.split('(')[0]}{signature(value)}\n```\n"] if name.isidentifier() else []
+    lines.append(said(value) + "\n")
+    if not inspect.isclass(value):
+        return lines
+    rows = []
+    inherited = {key for base in bases.values() for key in dir(base)}
+    for key, member in inspect.getmembers(value):
+        own = key in vars(value) or key not in inherited
+        if key.startswith("_") or not own or not (inspect.isroutine(member) or isinstance(member, property)):
+            continue
+        if not inspect.getdoc(member):
+            continue
+        shape = "" if isinstance(member, property) else signature(member)
+        rows.append(f"| `{key}{escaped(shape)}` | {escaped(said(member))} |")
+    return [*lines, "| member | meaning |", "|---|---|", *rows, ""] if rows else lines
+
+
+def said(value: Any) -> str:
+    """The docstring, with its paragraphs and lists as they are; tables need one line."""
+    return inspect.getdoc(value) or ""
+
+
+def signature(value: Any) -> str:
+    """The arguments of a callable, without `self` and the annotations that take more room than they say."""
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):
+        return ""
+    plain_ones = [one.replace(annotation=inspect.Parameter.empty) for one in found.parameters.values() if one.name != "self"]
+    text = str(found.replace(parameters=plain_ones, return_annotation=inspect.Signature.empty))
+    return re.sub(r"<([\w.]+)[^>]*>", r"\1", text)
+
+
 SITE = (
-    ("Begin", ("index.md", "quickstart.md", "tenets.md", "glossary.md")),
+    ("Begin", ("index.md", "quickstart.md", "cookbook.md", "troubleshooting.md", "tenets.md", "glossary.md")),
     ("How to", ("config.md", "store.md", "ui.md", "http.md", "typescript.md", "mcp.md", "agents.md", "openai-agents.md",
                 "agent-run.md", "shell.md", "native.md", "backends.md", "writing-a-backend.md",
                 "writing-a-service.md")),
-    ("Reference", ("cli.md", "config-reference.md", "http-reference.md", "surfaces.md", "commands.md", "errors.md",
-                   "format.md", "store-promises.md", "architecture.md", "native-internals.md", "concurrency.md")),
+    ("Reference", ("cli.md", "python.md", "config-reference.md", "http-reference.md", "surfaces.md", "commands.md",
+                   "errors.md", "format.md", "store-promises.md", "architecture.md", "native-internals.md",
+                   "concurrency.md")),
+    ("Commands by family", tuple(f"commands/{family}.md" for family in families())),
 )  # fmt: skip
 """The pages of the site by section; `zensical.toml` has the same, which a test checks."""
 
@@ -306,8 +414,10 @@ def summary_of(text: str) -> str:
     return (found[0] if found else words).rstrip(":.") + "."
 
 
-PAGES = {
-    "commands.md": commands_page, "errors.md": errors_page, "cli.md": cli_page, "http-reference.md": http_page,
+PAGES: dict[str, Callable[[], str]] = {
+    "commands.md": commands_page, "python.md": python_page,
+    **{f"commands/{family}.md": partial(family_page, family) for family in families()},
+     "errors.md": errors_page, "cli.md": cli_page, "http-reference.md": http_page,
     "surfaces.md": surfaces_page,
     "config-reference.md": config_page, "llms.txt": llms_page,
 }  # fmt: skip
