@@ -95,12 +95,16 @@ def test_an_edit_sends_only_what_differs_and_names_become_ids(trello: TrelloFake
         trello, f"sed -i 's/^labels: .*/labels: [sky]/; s/^due:.*/due: 2026-05-09/; s/fails/broke/' {CARD}/card.md",
         f"sed -i 's/^labels: .*/labels: [none]/' {CARD}/card.md", f"sed -i 's/^url: .*/url: x/' {CARD}/card.md",
         f"sed -i 's/^due: .*/due: soon/' {CARD}/card.md", f"sed -i 's/^list: .*/list: Never/' {CARD}/card.md",
-        f"sed -i 's/^list: .*/list: Done/' {CARD}/card.md", "ls /t/boards/Work*/lists/Done* | wc -l", writable=True,
+        f"sed -i 's/^list: .*/list: Done/' {CARD}/card.md", "ls /t/boards/Work*/lists/Done* | wc -l",
+        "sed -i 's/^closed: .*/closed: true/' /t/boards/Work*/lists/Done*/Old*/card.md",
+        "ls /t/boards/Work*/lists/Done*",
+        writable=True,
     )  # fmt: skip
     sent = [call.json for call in trello.calls if call.method == "PUT"]
     sky, done = trello.boards[next(iter(trello.boards))]["labels"][1]["id"], sent[-1]
-    assert sent[0] == {"idLabels": sky, "due": "2026-05-09T00:00:00", "desc": "It *broke*."}
-    assert list(done) == ["idList"] and len(sent) == 2 and found[6][0] == "2\n"
+    assert sent[0] == {"idLabels": sky, "due": "2026-05-09T00:00:00+00:00", "desc": "It *broke*."}
+    assert list(done) == ["closed"] and len(sent) == 3 and list(sent[1]) == ["idList"] and found[6][0] == "2\n"
+    assert [one[1:] for one in found[5:]] == [("", 0)] * 4 and found[8][0].count("\n") == 1
     for (_, said, status), words in zip(
         found[1:5], ("no labels none; there are: bug, sky", "url is read-only", "such as", "no list Never"), strict=True
     ):

@@ -64,7 +64,7 @@ The id alone is enough; days before the listed ones, and threads that are closed
 - Say something: `post */channels/ops__* -m 'Rolled back.'`, with a file: `-a graph.png`. Names of people are notified,
   @everyone is not.
 - Search: `query <guild>__<id> rollback`
-- The API: `query . 'GET /users/@me'`, `query -w . 'DELETE /channels/1/messages/2'`
+- The API, one answer at a time: `query . 'GET /users/@me'`, `query -w . 'DELETE /channels/1/messages/2'`
 """
 HIDDEN: Final = "(Discord hides the texts from this bot: turn on its message content intent in the developer portal)\n"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import mimetypes
 import secrets
 from collections.abc import Iterable, Mapping
-from urllib.parse import quote
+
+from ramet.core.paths import encode
 
 
 def form_with_files(fields: Mapping[str, str], files: Iterable[tuple[str, str, bytes]]) -> tuple[bytes, dict[str, str]]:
@@ -16,8 +17,8 @@ def form_with_files(fields: Mapping[str, str], files: Iterable[tuple[str, str, b
         parts.append(f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode())
     for name, file, content in files:
         kind = mimetypes.guess_type(file)[0] or "application/octet-stream"
-        shown = quote(file, safe=" !#$&'()+,;=@[]^_`{}~.-")
+        shown = file.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
         head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{shown}"\r\n'
-        parts += [f"{head}Content-Type: {kind}\r\n\r\n".encode(), content, b"\r\n"]
+        parts += [encode(f"{head}Content-Type: {kind}\r\n\r\n"), content, b"\r\n"]
     parts.append(f"--{boundary}--\r\n".encode())
     return b"".join(parts), {"Content-Type": f"multipart/form-data; boundary={boundary}"}

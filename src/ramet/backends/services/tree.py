@@ -288,7 +288,10 @@ class Service:
         else:
             await self._apply_edit(node, found, content, how, if_version)
         self.forget(path)
-        return await self.stat(path)
+        try:
+            return await self.stat(path)
+        except FileNotFoundError:  # an edit may take a thing to another place, or out of sight
+            return Stat(Kind.FILE, len(content))
 
     async def _apply_edit(
         self, node: Rendered | Asked, found: _Found, data: bytes, how: How, if_version: str | None

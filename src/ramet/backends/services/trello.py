@@ -11,7 +11,7 @@ import errno
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -56,7 +56,8 @@ The id alone is enough: `cat boards/*/lists/*/aBcD1234/card.md`.
   one is refused with a list of what there is.
 - Move: `mv lists/Doing__*/Fix__aBcD1234 lists/Done__*/`. `rmdir lists/Done__*/Fix__aBcD1234` archives the card.
 - Comment: `post .../Fix__aBcD1234 -m 'Done.'`, with a file: `-a graph.png`. New card: `post lists/Doing__* -t Title`
-- Search: `query . 'label:bug crash'`. The API: `query . 'GET /members/me'`, `query -w . 'PUT /cards/...' '{...}'`
+- Search: `query . 'label:bug crash'`. The API, one answer at a time:
+  `query . 'GET /members/me'`, `query -w . 'PUT /cards/...' '{...}'`
 """
 
 
@@ -395,7 +396,8 @@ def _sent(name: str, value: Value, board: Any, path: Path) -> tuple[str, Any]:
             return name, str(value).lower() if name == "closed" else value
         case "due":
             try:
-                return name, None if value is None else datetime.fromisoformat(str(value)).isoformat()
+                due = None if value is None else datetime.fromisoformat(str(value))
+                return name, due and (due if due.tzinfo else due.replace(tzinfo=UTC)).isoformat()
             except ValueError:
                 words = "Invalid argument: due is a day or time such as 2026-05-03T12:00:00Z"
                 raise fail(errno.EINVAL, path, words) from None

@@ -57,7 +57,7 @@ README: Final = """\
 - New version of a prompt: `sed 's/old/new/; s/^labels: .*/labels: []/' prompts/p/3.md > prompts/p/next.md`; labels that
   it names move to it, so `labels: [production]` puts it to use. New prompt: `post prompts -t Name -m Text`
 - New item of a dataset: `post datasets/d -m '{{"input": ..., "expectedOutput": ...}}'`
-- The API: `query . 'GET /api/public/projects'`, `query -w . 'POST /api/public/scores' '{{...}}'`
+- The API, one page at a time: `query . 'GET /api/public/projects'`, `query -w . 'POST /api/public/scores' '{{...}}'`
 """
 
 
