@@ -353,3 +353,39 @@ def test_faults(docs: DocsFake) -> None:
     docs.fault("GET", "/v1/documents", refused(429, "slow", "RATE_LIMIT_EXCEEDED"))
     docs.fault("GET", "/files$", Reply(503, b""))
     assert shell(docs, f"head -1 {AT}/doc.md")[0][0] == "# Plan\n"
+
+
+def test_a_branch_sends_nothing_before_its_commit(docs: DocsFake) -> None:
+    async def act() -> list[Any]:
+        ws = Workspace({"/w": mounted(docs, writable=True)})
+        try:
+            aborted = ws.branch()
+            await aborted.execute(f"sed -i 's/Ship/Sink/' {AT}/doc.md")
+            await aborted.abort()
+            branch = ws.branch()
+            await branch.execute(f"sed -i 's/Ship/Sail/' {AT}/doc.md; post {AT} -m Nice")
+            before = changes(docs)
+            await branch.commit()
+            return [before, len(changes(docs)), text(docs)]
+        finally:
+            await ws.close()
+
+    before, count, now = asyncio.run(act())
+    assert before == [] and count == 2 and now == TEXT.replace("Ship", "Sail")
+
+
+def test_the_secrets_are_nowhere(docs: DocsFake, tmp_path: Any) -> None:
+    async def act() -> str:
+        resource = mounted(docs, writable=True)
+        ws = Workspace({"/w": resource})
+        try:
+            docs.fault("GET", "/v1/documents", refused(400, f"bad {SECRET} {REFRESH} ya29.hunter2-1", "invalid"))
+            result = await ws.execute(f"cat {AT}/doc.md; post {AT} -m x; query /w 'GET /v1/documents/x'")
+            ws.snapshot(tmp_path / "snapshot.tar")
+            shown = repr(resource) + repr(resource.describe()) + str(list(ws.history)) + repr(ws.mounts())
+            return shown + result.stderr.decode() + result.stdout.decode()
+        finally:
+            await ws.close()
+
+    seen = asyncio.run(act()) + (tmp_path / "snapshot.tar").read_bytes().decode("latin-1")
+    assert "hunter2" not in seen and "REDACTED" in seen and CLIENT in seen

@@ -166,6 +166,23 @@ def test_changes_of_others_are_seen(drive: DriveFake) -> None:
     ]
 
 
+def test_a_folder_that_is_gone_meanwhile(drive: DriveFake) -> None:
+    id = drive.named("Reports")[0]["id"]
+
+    async def act() -> None:
+        resource = mounted(drive, ttl=0.0)
+        try:
+            names = await resource._index.listing((await resource._top_folder(Path("/x"))).id, Path("/x"))
+            assert "Reports" in names
+            drive.change(id, trashed=True)
+            with pytest.raises(FileNotFoundError):
+                await resource._index.listing(id, Path("/My Drive/Reports"))
+        finally:
+            await resource.close()
+
+    asyncio.run(act())
+
+
 def test_equal_and_awkward_names(drive: DriveFake) -> None:
     ids = [drive.add("same.txt", f"{number}".encode()) for number in range(2)]
     drive.add("O'Brien\\x.txt", b"quoted")
@@ -203,6 +220,9 @@ def test_ranges_ask_for_parts(drive: DriveFake) -> None:
 
     assert asyncio.run(act()) == bytes(range(256))[232:242]
     assert drive.calls[-1].headers["range"] == "bytes=1000-1009"
+    drive.fault("GET", f"{drive.named('big.bin')[0]['id']}$", Reply(200, bytes(range(256)) * 4096))
+    drive.faults[-1].matches = lambda call: call.query.get("alt") == "media"
+    assert asyncio.run(act()) == bytes(range(256))[232:242]  # from a server that knows no ranges
 
 
 # ------------------------------------------------------------------------------------------------------------ changing

@@ -226,3 +226,18 @@ def test_the_secrets_are_nowhere(sheets: SheetsFake) -> None:
     (found,) = shell(sheets, f"cat {AT}/Jan.csv")
     shown = repr(mounted(sheets)) + repr(mounted(sheets).describe()) + "".join(map(str, found))
     assert "hunter2" not in shown and CLIENT in shown
+
+
+def test_a_branch_sends_nothing_before_its_commit(sheets: SheetsFake) -> None:
+    async def act() -> list[Any]:
+        ws = Workspace({"/s": mounted(sheets, writable=True)})
+        try:
+            branch = ws.branch()
+            await branch.execute(f"sed -i 's/^Bob,2/Bob,3/' {AT}/Jan.csv; echo Cy,4 >> {AT}/Jan.csv")
+            before = changes(sheets)
+            await branch.commit()
+            return [before, grid(sheets)[2][1], grid(sheets)[-1][:2]]
+        finally:
+            await ws.close()
+
+    assert asyncio.run(act()) == [[], 3, ["Cy", 4]]

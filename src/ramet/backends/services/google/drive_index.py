@@ -91,6 +91,8 @@ class DriveIndex:
         async with self._lock.get():
             folder = self._folders[id]
             await self._refresh(folder, path)
+            if id not in self._folders:
+                raise fail(errno.ENOENT, path)  # the refresh has told that it is gone
             if folder.files is None:
                 await self._load(id, folder, path)
             self._listed.move_to_end(id)
