@@ -72,14 +72,14 @@ def test_a_day_of_many_traces_is_paged_and_listing_costs_nothing_more(langfuse: 
     for number in range(250):
         langfuse.trace(f"n{number}", "Many")
     assert shell(langfuse, f"ls -l /l/traces/{DAY} | grep -c Many")[0][0] == "250\n"
-    assert len(langfuse.calls) <= 5
+    assert len(langfuse.calls) <= 6
 
 
 def test_a_reader_that_stops_ends_the_paging(langfuse: LangfuseFake) -> None:
     for number in range(500):
         langfuse.trace(f"n{number}", "Many")
     assert shell(langfuse, "head -1 /l/traces.jsonl | jq -r .id")[0][0] == "t2\n"
-    assert len(langfuse.calls) <= 3
+    assert len(langfuse.calls) <= 4
 
 
 def test_prompts_have_versions_and_labels(langfuse: LangfuseFake) -> None:
@@ -155,6 +155,13 @@ def test_bad_input_is_refused_with_what_to_do(
 ) -> None:
     (found,) = shell(langfuse, script, **{"writable": True, **settings})
     assert words in found[1] and found[2] != 0 and langfuse.count("POST") == 0
+
+
+def test_an_address_without_langfuse_is_named() -> None:
+    with LangfuseFake(4) as running:
+        running.routes.clear()
+        (found,) = shell(running, "ls /l/traces")
+    assert "check base_url" in found[1] and found[2] != 0
 
 
 @pytest.mark.parametrize("reply", [Reply(429, {"message": "slow"}, {"Retry-After": "0"}), Reply(503, b""), None])

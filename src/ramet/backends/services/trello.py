@@ -55,6 +55,7 @@ The id alone is enough: `cat boards/*/lists/*/aBcD1234/card.md`.
 - Edit: `sed -i 's/^due: .*/due: 2026-05-03/' .../card.md`. Only what differs is sent. Names are Trello's; a wrong
   one is refused with a list of what there is.
 - Move: `mv lists/Doing__*/Fix__aBcD1234 lists/Done__*/`. `rmdir lists/Done__*/Fix__aBcD1234` archives the card.
+  In a branch, edit `list` and `closed` of card.md instead.
 - Comment: `post .../Fix__aBcD1234 -m 'Done.'`, with a file: `-a graph.png`. New card: `post lists/Doing__* -t Title`
 - Search: `query . 'label:bug crash'`. The API, one answer at a time:
   `query . 'GET /members/me'`, `query -w . 'PUT /cards/...' '{...}'`

@@ -41,6 +41,9 @@ class LangfuseAPI:
                     await self.rest.get(f"{API}/traces", path=path, params={"limit": 1})
                     self._generation = 3
                 except FileNotFoundError:
+                    missing = "No such file or directory: there is no Langfuse at this address; check base_url"
+                    probe: Params = {"limit": 1, "fields": "core"}
+                    await self.rest.get(f"{API}/v2/observations", path=path, params=probe, missing=missing)
                     self._generation = 4
             return self._generation == 3
 
