@@ -389,3 +389,14 @@ def test_the_secrets_are_nowhere(docs: DocsFake, tmp_path: Any) -> None:
 
     seen = asyncio.run(act()) + (tmp_path / "snapshot.tar").read_bytes().decode("latin-1")
     assert "hunter2" not in seen and "REDACTED" in seen and CLIENT in seen
+
+
+def test_what_is_appended_becomes_paragraphs_before_the_footnotes(docs: DocsFake) -> None:
+    found = shell(
+        docs,
+        f"printf 'More\\n\\n- a\\n' >> {AT}/doc.md; echo '- b' >> {AT}/doc.md; tail -7 {AT}/doc.md",
+        "echo x >> /w/owned/Tabs__*/tabs/01*; cat /w/owned/Tabs__*/tabs/01*; echo x >> /w/owned/Tabs__*/doc.md",
+        writable=True,
+    )
+    assert found[0][:2] == ("\nMore\n\n- a\n- b\n\n[^1]: The note.\n", "")
+    assert found[1][0] == "first tab\n\nx\n" and "edit one of tabs/" in found[1][1]

@@ -40,6 +40,7 @@ README: Final = """\
 - Edit: `sed -i 's/May/June/' owned/Plan__*/doc.md`. Only what differs is sent; the rest keeps its formatting. Headings,
   lists, **bold**, *italic*, `code`, links and the cells of tables can be changed. New tables, images and footnotes are
   refused. A document with several tabs is edited by its tabs/.
+- Add: `echo '- one more' >> owned/Plan__*/doc.md` makes new paragraphs at the end.
 - New: `cat plan.md > owned/Plan.md`; Google makes a document of the Markdown. `rmdir owned/Old__*` moves to the trash.
 - The API: `query . 'GET /v1/documents/<id>'`, `query -w . 'POST /v1/documents/<id>:batchUpdate' '{"requests": [...]}'`
 """
@@ -69,11 +70,11 @@ class GoogleDocsResource(EditorService):
         """The ids of documents that were made here, by file name."""
         nodes = (
             Rendered("/README.md", fixed(README)),
-            Asked("/owned/*", self._text, stat, self._edit, self._fresh),
-            Asked("/owned/*/doc.md", self._text, stat, self._edit, self._fresh),
+            Asked("/owned/*", self._text, stat, self._edit, self._fresh, self._append),
+            Asked("/owned/*/doc.md", self._text, stat, self._edit, self._fresh, self._append),
             Asked("/owned/*/doc.json", self._as_json, stat),
             Collection("/owned/*/tabs", self._tabs, self._tab, lambda name: name),
-            Asked("/owned/*/tabs/*", self._tab_text, stat, self._edit_tab, self._fresh),
+            Asked("/owned/*/tabs/*", self._tab_text, stat, self._edit_tab, self._fresh, self._append_tab),
         )
         super().__init__(config, nodes, token, self._create)
 
@@ -127,14 +128,28 @@ class GoogleDocsResource(EditorService):
 
     async def _edit(self, place: Place, old: bytes, new: bytes) -> None:
         document = await self._whole(place)
-        tabs = tabs_of(document)
-        if len(tabs) > 1:
-            raise fail(errno.EINVAL, place.path, "Invalid argument: edit one of tabs/; the document has several")
-        await self._send(place, document, tabs[0], new)
+        await self._send(place, document, _only_tab(document, place.path), new)
 
     async def _edit_tab(self, place: Place, old: bytes, new: bytes) -> None:
         document = await self._whole(place)
         await self._send(place, document, tabs_of(document)[place.data], new)
+
+    async def _append(self, place: Place, data: bytes) -> None:
+        document = await self._whole(await self._fresh(place))
+        await self._add(place, document, _only_tab(document, place.path), data)
+
+    async def _append_tab(self, place: Place, data: bytes) -> None:
+        document = await self._whole(await self._fresh(place))
+        await self._add(place, document, tabs_of(document)[place.data], data)
+
+    async def _add(self, place: Place, document: Any, tab: DocumentTab, data: bytes) -> None:
+        """New blocks behind the last one, before the footnotes."""
+        blocks = blocks_of(tab)
+        text = [block for block in blocks if not block.fixed]
+        notes = [block for block in blocks if block.fixed]
+        gap = "" if text and text[-1].form.kind == "item" else "\n"
+        new = encode(markdown(text) + gap) + data + encode("\n\n" + markdown(notes))
+        await self._send(place, document, tab, new)
 
     async def _send(self, place: Place, document: Any, tab: DocumentTab, new: bytes) -> None:
         try:
@@ -174,3 +189,10 @@ class GoogleDocsResource(EditorService):
         if raw is None:
             raise fail(errno.EINVAL, path, "a query is `GET /v1/documents/...`, or another method with -w")
         yield raw
+
+
+def _only_tab(document: Any, path: Path) -> DocumentTab:
+    tabs = tabs_of(document)
+    if len(tabs) > 1:
+        raise fail(errno.EINVAL, path, "Invalid argument: edit one of tabs/; the document has several")
+    return tabs[0]
