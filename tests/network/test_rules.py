@@ -254,7 +254,8 @@ def test_a_rule_that_cannot_be_read_is_refused(row: Any) -> None:
 
 
 @pytest.mark.parametrize("plain", [
-    {"allows": []}, {"allow": "a.example"}, {"default": "maybe"}, {"limits": {"byte": 1}}, {"limits": {"bytes": 0}},
+    {"allows": []}, {"allow": "a.example"}, {"default": "maybe"}, {"limits": {"byte": 1}},
+    {"limits": {"body_bytes": 0}},
     {"credentials": {"*": {"header": "A", "from": "env:X"}}}, {"credentials": {"a.example": {"header": "A"}}},
     {"credentials": {"a.example": {"header": "A", "query": "b", "from": "env:X"}}},
     {"credentials": {"a.example": {"header": "A: b", "from": "env:X"}}},

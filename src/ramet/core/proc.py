@@ -89,6 +89,8 @@ class Services:
     """Programs beyond the table."""
     signal_group: Callable[[int], bool] | None = None
     """Signal all that this command started, for `timeout`; False when no trap handles the signal."""
+    network: object = None
+    """The session's door to the network (`ramet.network.door.SessionDoor`); None where it is off."""
     receive: Callable[[Callable[[int], None] | None], None] | None = None
     """Give the function that delivers signals to a program of the machine, and None when it has ended."""
     ignored: Callable[[], Iterable[int]] = tuple

@@ -25,20 +25,20 @@ NOT_ALLOWED: Final = "no rule of the network policy allows it"
 class NetworkLimits:
     """Bounds of the requests of one workspace."""
 
-    bytes: int = 1024 * MIB
+    body_bytes: int = 1024 * MIB
     """Bytes of one body, sent or received."""
-    seconds: float = 600.0
+    timeout: float = 600.0
     """Seconds of one request, with its body."""
     concurrency: int = 16
     """Requests at the same time; others wait."""
-    requests: int | None = None
-    """Requests in any minute; more are refused."""
+    requests_per_minute: int | None = None
+    """More are refused."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value is None and name == "requests":
+            if value is None and name == "requests_per_minute":
                 continue
-            kinds = int | float if name == "seconds" else int
+            kinds = int | float if name == "timeout" else int
             if isinstance(value, bool) or not isinstance(value, kinds) or value <= 0:
                 raise RametError("invalid_config", f"network limit {name} is {value!r}", "Give a number above 0.")
 
@@ -121,6 +121,11 @@ class Network:
             return None
         why = f"{out.target.host} has the private address {address}, which no rule names"
         return Decision(NetworkVerdict.DENY, "", why if out.target.host != address else "it is a private address")
+
+    @property
+    def asks(self) -> bool:
+        """Whether a request may lead to a question."""
+        return self.default is NetworkVerdict.ASK or any(rule.verdict is NetworkVerdict.ASK for rule in self.rules)
 
     @property
     def environment(self) -> dict[str, str]:

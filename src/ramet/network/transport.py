@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ramet.core.errors import missing_extra
 from ramet.network.targets import Target
@@ -40,8 +40,13 @@ class Transport:
         connect_timeout: float | None = None,
         verify: bool = True,
         authorities: str | None = None,
+        exact: bool = False,
+        trace: Callable[[str, dict[str, Any]], Awaitable[None]] | None = None,
     ) -> httpx2.Response:
-        """The answer with its body unread, and no redirect followed. `headers` are all that is sent."""
+        """The answer with its body unread, and no redirect followed.
+
+        The size of a body is added to `headers`, unless they are `exact`.
+        """
         pool = self._pool(target.host, verify, authorities)
         import httpx2
 
@@ -50,14 +55,17 @@ class Transport:
         request = httpx2.Request(
             method,
             httpx2.URL(scheme=target.scheme, host=address, port=target.port, raw_path=line.encode()),
-            headers=[(name.encode("latin-1", "replace"), _header(text)) for name, text in headers],
+            headers=[(name.encode(), _header(text)) for name, text in headers],
             content=body,
             extensions={
                 "sni_hostname": target.host,
                 "target": line.encode(),
                 "timeout": waits.as_dict(),
+                **({} if trace is None else {"trace": trace}),
             },
         )
+        if exact:
+            request.headers = httpx2.Headers([(name.encode(), _header(text)) for name, text in headers])
         return await pool.send(request, stream=True, follow_redirects=False)
 
     def _pool(self, host: str, verify: bool, authorities: str | None) -> httpx2.AsyncClient:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -16,8 +17,11 @@ from ramet.core.paths import ROOT, Path, decode
 from ramet.core.resource import Cap
 from ramet.core.stat import Kind, Stat
 from ramet.layers.readonly import Immutable
+from ramet.network.door import NetworkRecord
 from ramet.workspace.packed_log import PackedLog
 
+REQUESTS: Final = 10_000
+"""Requests that the log of the network keeps."""
 HEAD_BYTES: Final = 4096
 """Bytes of stdout and stderr per record."""
 KINDS: Final = (
@@ -65,6 +69,11 @@ class ExecutionRecord(msgspec.Struct, frozen=True, gc=False):
     cpu: float = 0.0
     """CPU seconds of the event loop's thread meanwhile; calls that run at the same time share it. Below a millisecond
     it is the duration."""
+    network: tuple[dict[str, MetaValue], ...] = ()
+    """Its requests to the network, refused ones too (`NetworkRecord`); at most 100, and the others count."""
+    network_requests: int = 0
+    network_bytes: int = 0
+    """Bytes of the bodies of all its requests, sent and received."""
     meta: dict[str, MetaValue] = msgspec.field(default_factory=dict)
     """What the caller gave to `execute(..., meta={...})`: tokens, money, turn, ..."""
 
@@ -90,6 +99,7 @@ class ExecutionRecord(msgspec.Struct, frozen=True, gc=False):
         plain["stdout"], plain["stderr"] = decode(self.stdout), decode(self.stderr)
         plain["bytes_read"], plain["bytes_written"] = dict(self.bytes_read), dict(self.bytes_written)
         plain["paths_written"], plain["paths_removed"] = list(self.paths_written), list(self.paths_removed)
+        plain["network"] = [dict(one) for one in self.network]
         plain["meta"] = dict(self.meta)
         return plain
 
@@ -106,6 +116,8 @@ class ExecutionRecord(msgspec.Struct, frozen=True, gc=False):
                     value = value.encode("utf-8", "surrogateescape")
                 elif name in ("paths_written", "paths_removed"):
                     value = tuple(map(str, value))
+                elif name == "network":
+                    value = tuple(dict(one) for one in value if isinstance(one, dict))
                 known[name] = value
             elif name in _REQUIRED:
                 raise ValueError(f"a history record has no {name!r}")
@@ -121,7 +133,7 @@ _FIELDS: Final[dict[str, Any]] = {
     **_REQUIRED, "stdout": str, "stderr": str, "stdout_bytes": int, "stderr_bytes": int, "timed_out": bool,
     "cancelled": bool, "cwd": str, "bytes_read": dict, "bytes_written": dict, "cache_hits": int,
     "kind": str, "principal": str, "paths_written": list, "paths_removed": list, "paths_cut": int, "parent": int,
-    "cpu": _NUMBER, "meta": dict,
+    "cpu": _NUMBER, "network": list, "network_requests": int, "network_bytes": int, "meta": dict,
 }  # fmt: skip
 
 
@@ -210,6 +222,9 @@ class History:
         self._operations = PackedLog(
             operations, _plain_operation, OperationRecord._make, lambda operation: operation.at
         )
+        self._network: deque[NetworkRecord] = deque(maxlen=REQUESTS)
+        self._first_request = 0
+        """The record that came first after the oldest request of the log; earlier ones carry their requests."""
         self.next_number = 1
         self.prefetch_older: Callable[[], None] | None = None
         """Loads older records from a remote store; blocks."""
@@ -241,6 +256,18 @@ class History:
 
     def note_all(self, operations: list[OperationRecord]) -> None:
         self._operations.extend(operations)
+
+    def note_request(self, request: NetworkRecord) -> None:
+        """Add a request to the log of the network."""
+        if not self._network:
+            self._first_request = self.next_number
+        self._network.append(request)
+
+    def requests(self, session_id: str) -> list[dict[str, Any]]:
+        """The decisions and requests of a session, in order: those of earlier records, then the log's."""
+        first = self._first_request if self._network else self.next_number
+        kept = [dict(one) for record in self.of(session_id) if record.number < first for one in record.network]
+        return [*kept, *(one._asdict() for one in self._network if one.session_id == session_id)]
 
     def of(self, session_id: str) -> list[ExecutionRecord]:
         return [record for record in self._records if record.session_id == session_id]
@@ -278,20 +305,28 @@ class History:
         """Start with the records of another history."""
         self._records.adopt(other._records)
         self._operations.adopt(other._operations)
+        self._network, self._first_request = other._network.copy(), other._first_request
         self.next_number, self.prefetch_older = other.next_number, other.prefetch_older
 
 
 class ObserverResource(Immutable):
-    """`/.sessions/<id>/{commands,operations}.jsonl`: the history as files, rendered on read."""
+    """`/.sessions/<id>/{commands,operations,network}.jsonl`: the history as files, rendered on read."""
 
     caps = Cap.READ | Cap.LOCAL
 
     FILES = ("commands.jsonl", "operations.jsonl")
+    NETWORK = "network.jsonl"
 
     def __init__(self, history: History) -> None:
         self._history = history
         self.known: set[str] = set()
         """Ids of all sessions, also of unused ones."""
+        self.networked = False
+        """Whether the network is on: `network.jsonl` is there then, and where there have been requests."""
+
+    def _files(self, session_id: str) -> tuple[str, ...]:
+        shown = self.networked or bool(self._history.requests(session_id))
+        return (*self.FILES, self.NETWORK) if shown else self.FILES
 
     def _sessions(self) -> list[str]:
         return sorted(self.known | {record.session_id for record in self._history if record.session_id})
@@ -301,7 +336,7 @@ class ObserverResource(Immutable):
         parts = path.parts
         if not parts or (len(parts) == 1 and parts[0] in self._sessions()):
             return Stat(Kind.DIR, 0, mode=0o555)
-        if len(parts) == 2 and parts[0] in self._sessions() and parts[1] in self.FILES:
+        if len(parts) == 2 and parts[0] in self._sessions() and parts[1] in self._files(parts[0]):
             return Stat(Kind.FILE, ttl=0, mode=0o444)
         raise fail(errno.ENOENT, path)
 
@@ -313,7 +348,7 @@ class ObserverResource(Immutable):
             return
         if (await self.stat(path)).kind is not Kind.DIR:
             raise fail(errno.ENOTDIR, path)
-        for name in self.FILES:
+        for name in self._files(path.name):
             yield name, Stat(Kind.FILE, ttl=0, mode=0o444)
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
@@ -322,6 +357,8 @@ class ObserverResource(Immutable):
         session, name = path.parts
         if name == "commands.jsonl":
             rows = [_json(record.as_dict()) for record in self._history.of(session)]
+        elif name == self.NETWORK:
+            rows = [_json(request) for request in self._history.requests(session)]
         else:
             rows = [_json(operation._asdict()) for operation in self._history.operations(session)]
         text = b"".join(rows)[start:stop]

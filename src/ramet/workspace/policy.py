@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from ramet.core.errors import RametError, fail
 
@@ -30,9 +30,9 @@ class Verdict(enum.Enum):
 class Request:
     """A pending operation: a command with its words, or a file verb with its path."""
 
-    kind: str  # "command" or "file"
-    name: str  # the command's name or the verb
-    subject: str  # the whole command line, or the path
+    kind: str  # "command", "file" or "network"
+    name: str  # the command's name, the verb, or the HTTP method
+    subject: str  # the whole command line, the path, or the URL without its query
     session_id: str
     agent_id: str
 
@@ -80,8 +80,8 @@ class Quota:
     moved: int = 0
 
 
-Answer = Callable[[Request], Awaitable[bool]]
-"""Answers an `ask` rule: True allows the operation."""
+Answer = Callable[[Request], Awaitable[bool | Literal["host"]]]
+"""Answers an `ask` rule: True allows the operation, "host" also later requests of the session to the same host."""
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Policy:
     """The verdict when no rule matches."""
     quotas: tuple[Quota, ...] = ()
     answer: Answer | None = None
-    pending: dict[int, tuple[Request, asyncio.Future[bool]]] = field(default_factory=dict)
+    pending: dict[int, tuple[Request, asyncio.Future[bool | Literal["host"]]]] = field(default_factory=dict)
     """Pending questions by number, answered by `decide`."""
     interactive: bool = False
     """Whether `ask` waits for `decide(number, allowed)` when there is no `answer`."""
@@ -149,7 +149,7 @@ class Policy:
         if verdict is Verdict.ALLOW:
             return
         why = (rule.reason if rule is not None else "") or "the policy of this workspace does not allow it"
-        if verdict is Verdict.ASK and await self._ask(request):
+        if verdict is Verdict.ASK and await self.ask(request):
             return
         raise fail(errno.EACCES, request.subject, f"Permission denied: {why}")
 
@@ -186,21 +186,22 @@ class Policy:
             if quota.bytes is not None and quota.rule.matches(request):
                 quota.moved += size
 
-    async def _ask(self, request: Request) -> bool:
+    async def ask(self, request: Request) -> bool | Literal["host"]:
+        """Ask about an operation: the callback, or who calls `decide`; False when nothing answers."""
         if self.answer is not None:
             return await self.answer(request)
         if not self.interactive:
             return False
         number, self._next = self._next, self._next + 1
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[bool | Literal["host"]] = asyncio.get_running_loop().create_future()
         self.pending[number] = (request, future)
         try:
             return await future
         finally:
             self.pending.pop(number, None)
 
-    def decide(self, number: int, allowed: bool) -> None:
-        """Answer a pending question."""
+    def decide(self, number: int, allowed: bool | Literal["host"]) -> None:
+        """Answer a pending question, as `answer` does."""
         if number not in self.pending:
             raise RametError("not_found", f"no question {number} is pending", "look at policy.pending")
         self.pending[number][1].set_result(allowed)

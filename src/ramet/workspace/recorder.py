@@ -19,12 +19,15 @@ from weakref import WeakSet
 
 from ramet.core.errors import RametError
 from ramet.core.paths import Path
+from ramet.network.door import NetworkRecord
 from ramet.workspace.history import ExecutionRecord, History, MetaValue
 from ramet.workspace.secrets import Secrets
 
 if TYPE_CHECKING:
     from ramet.workspace.ledger import Ledger
 
+MAX_REQUESTS: Final = 100
+"""Requests to the network that a record lists; the others are counted."""
 MAX_PATHS: Final = 100
 """Paths per list of a record; `paths_cut` counts the others."""
 MAX_LINE: Final = 512
@@ -66,7 +69,8 @@ class OpenRecord:
     """A record while its changes happen. Afterwards it still names the writer, for changes that come late."""
 
     __slots__ = (
-        "actor", "bytes_read", "bytes_written", "command", "cut", "kind", "meta", "number", "owner", "removed",
+        "actor", "bytes_read", "bytes_written", "command", "cut", "kind", "meta", "network", "network_bytes",
+        "network_requests", "number", "owner", "removed",
         "session_id", "started_at", "started_cpu", "written",
     )  # fmt: skip
 
@@ -83,6 +87,8 @@ class OpenRecord:
         self.written: dict[str, None] = {}
         self.removed: dict[str, None] = {}
         self.cut = 0
+        self.network: list[NetworkRecord] = []
+        self.network_requests = self.network_bytes = 0
 
     @property
     def changed(self) -> bool:
@@ -103,6 +109,12 @@ class OpenRecord:
                 self.removed[path] = None
             else:
                 self.cut += 1
+
+
+def _plain_request(request: NetworkRecord) -> dict[str, MetaValue]:
+    """A request as part of a record, which names session and agent."""
+    plain = request._asdict()
+    return {name: value for name, value in plain.items() if name not in ("session_id", "agent_id")}
 
 
 CURRENT: ContextVar[OpenRecord | None] = ContextVar("record", default=None)
@@ -148,6 +160,8 @@ class Recorder:
             kind=entry.kind, principal=entry.actor.principal,
             paths_written=tuple(map(scrub, entry.written)), paths_removed=tuple(map(scrub, entry.removed)),
             paths_cut=entry.cut, cpu=_cpu_seconds(entry, ended),
+            network=tuple(map(_plain_request, entry.network)), network_requests=entry.network_requests,
+            network_bytes=entry.network_bytes,
             bytes_read=dict(entry.bytes_read), bytes_written=dict(entry.bytes_written),
             meta={key: scrub(value) if isinstance(value, str) else value for key, value in entry.meta.items()},
             **{"exit_code": 0, **fields},
@@ -187,6 +201,18 @@ class Recorder:
     def add(self, kind: str, command: str, **fields: Any) -> ExecutionRecord:
         """Record a change that is not one of files, such as a mount."""
         return self.finish(self.start(kind, _line(command)), **fields)
+
+    def requested(self, request: NetworkRecord) -> None:
+        """Add a request to the network to the log, and to the open record."""
+        scrub = self.secrets.scrub_text
+        shown = request._replace(path=scrub(request.path), error=scrub(request.error))
+        self.history.note_request(shown)
+        entry = self.current()
+        if entry is not None and not entry.number:
+            entry.network_requests += 1
+            entry.network_bytes += request.bytes_sent + request.bytes_received
+            if len(entry.network) < MAX_REQUESTS:
+                entry.network.append(shown)
 
     def current(self) -> OpenRecord | None:
         """The record that a change of this workspace belongs to now."""

@@ -32,6 +32,9 @@ from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
 from ramet.native.options import Native, as_native
 from ramet.native.tree_branch import TreeBranch
+from ramet.network.door import Door, SessionDoor
+from ramet.network.network import Network
+from ramet.network.rules import Outgoing
 from ramet.shell.interp.main.shell import Shell
 from ramet.shell.interp.process.jobs import Pids
 from ramet.shell.interp.state.special_variables import PATH
@@ -103,6 +106,7 @@ class Workspace:
         limits: Limits | None = None,
         settings: Settings | None = None,
         native: Native | bool | None = None,
+        network: Network | Mapping[str, Any] | None = None,
     ) -> None:
         _check_types(env, secrets, policy, limits, settings)
         self.settings = settings or Settings()
@@ -114,9 +118,16 @@ class Workspace:
         if limits is not None:
             self.settings = Settings(**{**self.settings.__dict__, "limits": limits})
         self.policy = Policy.from_dict(policy) if isinstance(policy, Mapping) else policy
+        self.network = Network.of(network)
+        """What may leave the workspace; None for nothing."""
+        if self.network is not None and self.network.asks and self.policy is None:
+            self.policy = Policy()  # its `answer`, or `decide`, answers the questions
         self.secrets = Secrets(secrets)
         self.history = History()
         self.recorder = Recorder(self.history, self.secrets, self.settings.clock)
+        self.door = None if self.network is None else Door(
+            self.network, note=self.recorder.requested, question=self._ask_about_request, clock=self.settings.clock
+        )  # fmt: skip
         self.commands = CommandRegistry()
         self.closed = False
         self.finished_jobs: list[dict[str, Any]] = []
@@ -127,6 +138,7 @@ class Workspace:
         self.cached_files = _cache(self.settings)
         self._mounts: dict[Path, Mount] = {}
         self._observer = ObserverResource(self.history)
+        self._observer.networked = self.network is not None
         self._pids = Pids()  # shared by all sessions: `/tmp/name.$$` is unique
         given = {mount.prefix: mount for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user)}
         if self.native is not None:
@@ -252,9 +264,11 @@ class Workspace:
             pids=self._pids,
             programs=self.programs,
             explain=_Explanation(self) if self.programs is None else None,
+            network=None if self.door is None else SessionDoor(self.door, session_id, lambda: fs.agent_id),
         )
         user = settings.user
         given = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "PATH": PATH, **self._env}
+        given.update(self.network.environment if self.network is not None else {})
         given.update(self.secrets.env())
         given.update(env or {})
         state = shell.session(env=given, cwd=cwd or ROOT)
@@ -278,6 +292,12 @@ class Workspace:
             return None
 
         return hook
+
+    async def _ask_about_request(self, out: Outgoing) -> bool | str:
+        """A question of the network policy, answered as every other question of a policy."""
+        assert self.policy is not None
+        request = Request("network", out.method, out.target.shown, out.session_id, out.agent_id)
+        return await self.policy.ask(request)
 
     def create_session(
         self, session_id: str, *, env: Mapping[str, str] | None = None, cwd: str | None = None
@@ -469,6 +489,8 @@ class Workspace:
             await session.end()
         await self._vfs.close()
         await self.cached_files.close()
+        if self.door is not None:
+            await self.door.close()
         if self.programs is not None:
             await asyncio.to_thread(self._close_programs)
 
@@ -615,7 +637,7 @@ class Branch(Workspace):
         }
         super().__init__(
             mounts, secrets=parent.secrets.env(), policy=parent.policy, settings=parent.settings,
-            native=parent.native if frozen else None,
+            native=parent.native if frozen else None, network=parent.network,
         )  # fmt: skip
         self._trees = {
             mount.prefix: TreeBranch(mount.tree, tree, parent.fs.mounts[mount.prefix])

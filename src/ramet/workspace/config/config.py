@@ -12,6 +12,7 @@ from ramet.core.paths import parse
 from ramet.core.proc import User
 from ramet.core.resource import Resource
 from ramet.layers.retry import Patience
+from ramet.network.network import Network
 from ramet.workspace.config.declaration import declaration
 from ramet.workspace.config.kinds import INVALID
 from ramet.workspace.config.nodes import Node, Position
@@ -84,6 +85,7 @@ class Config:
     commit: CommitConfig
     server: Mapping[str, Any]
     native: bool
+    network: Network | None
     settings: tuple[Setting, ...] = field(repr=False)
 
     def make_mounts(self) -> dict[str, Mount]:
@@ -103,11 +105,12 @@ class Config:
             raise ConfigError(problems)
         return made
 
-    def workspace(self, *, native: bool | None = None) -> Workspace:
-        """Create the configured workspace, without the store; `native` overrides the file."""
+    def workspace(self, *, native: bool | None = None, network: Network | None = None) -> Workspace:
+        """Create the configured workspace, without the store; `native` and `network` override the file."""
         ws = Workspace(
             self.make_mounts(), env=self.env, secrets=self.secrets, policy=self.policy,
             settings=self.workspace_settings, native=self.native if native is None else native,
+            network=network or self.network,
         )  # fmt: skip
         self.prepare(ws)
         return ws
@@ -139,6 +142,7 @@ class Config:
             "settings": self.workspace_settings, "secrets": self.secrets, "env": self.env, "policy": self.policy,
             "commit": self.commit.when, "every": self.commit.every, "withhold": self.commit.withhold,
             "drafts": self.commit.drafts, "scan": self.commit.scan, "native": self.native or None,
+            "network": self.network,
             "pins": {mount.prefix: mount.pin for mount in self.mounts if mount.pin is not None},
         }  # fmt: skip
         return found.open(name, revision, mounts=mounts, prepare=self.prepare, **{**said, **options})
@@ -177,6 +181,9 @@ def config_of(top: Node, reading: ConfigReader) -> Config | None:
         max_drain_bytes=cache.get("drain_bytes", plain.max_drain_bytes),
     )
     commit = found["commit"] or {}
+    network = _network(found["network"], top, reading)
+    if reading.problems:
+        return None
     return Config(
         file=reading.file,
         name=found["name"],
@@ -200,8 +207,21 @@ def config_of(top: Node, reading: ConfigReader) -> Config | None:
         ),
         server=found["server"] or {},
         native=bool(found["native"]),
+        network=network,
         settings=tuple(reading.settings),
     )
+
+
+def _network(found: Mapping[str, Any] | None, top: Node, reading: ConfigReader) -> Network | None:
+    """The network policy of a file; what its rules and credentials get wrong is a problem of the file."""
+    if found is None:
+        return None
+    try:
+        return Network.of({name: value for name, value in found.items() if value is not None})
+    except RametError as error:
+        assert isinstance(top.value, dict)
+        reading.wrong(top.value["network"].place, "network", error.cause, error.remediation)
+        return None
 
 
 def _mount(prefix: str, row: Mapping[str, Any], place: Position) -> MountConfig:

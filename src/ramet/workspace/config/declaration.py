@@ -10,6 +10,7 @@ from typing import Any, Final
 from ramet.core.limits import Limits
 from ramet.core.proc import User
 from ramet.layers.retry import Patience
+from ramet.network.network import NetworkLimits
 from ramet.workspace.config.kinds import (
     INVALID,
     ChoiceKind,
@@ -134,6 +135,74 @@ POLICY: Final = {
 }
 
 
+NETWORK_RULE: Final = {
+    "host": Field(TextKind(), "A host, *.suffix, address or network.", required=True),
+    "port": Field(NumberKind(whole=True, least=1), "Only this port."),
+    "scheme": Field(ChoiceKind(("http", "https")), "Only this protocol."),
+    "methods": Field(ListKind(TextKind()), "Only these methods."),
+    "path": Field(TextKind(pattern="/.*", pattern_says="a path begins with /"), "Only paths at or below this one."),
+    "private": Field(FlagKind(), "The host may have a private address.", False),
+    "session": Field(TextKind(), "Only in sessions whose id matches."),
+    "agent": Field(TextKind(), "Only for agents whose id matches."),
+    "reason": Field(TextKind(), "What the model is told."),
+}
+
+
+@dataclass(frozen=True)
+class NetworkRuleKind:
+    """A rule of the network: a line such as `GET https://api.example.org/v1/`, or its parts."""
+
+    says = "a host, *.suffix, host:port, address, network or URL, or a mapping"
+    table = TableKind(NETWORK_RULE, "part of a rule")
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, self.table.schema()]}
+
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
+        if not isinstance(node.value, dict):
+            return TextKind().read(node, setting, reading)
+        found = self.table.read(node, setting, reading)
+        return found if found is INVALID else {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class CredentialKind:
+    """A secret that is added to requests for one host, or a list of them."""
+
+    says = "a mapping, or a list of them"
+    table = TableKind({
+        "header": Field(TextKind(), "The header that carries it."),
+        "prefix": Field(TextKind(), "What stands before it in the header, such as `Bearer `."),
+        "basic": Field(TextKind(), "The user of basic authentication; the secret is the password."),
+        "query": Field(TextKind(), "The parameter of the query that carries it."),
+        "from": Field(TextKind(pattern="(env|file):.+", pattern_says="write env:NAME or file:PATH"),
+                      "Where it is, outside: env:NAME or file:PATH.", required=True),
+        "env": Field(TextKind(), "The variable that holds its placeholder inside; that of env:NAME by default."),
+        "name": Field(TextKind(), "What the placeholder is called: ramet-secret:NAME; the host by default."),
+    }, "part of a credential")  # fmt: skip
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [self.table.schema(), ListKind(self.table).schema()]}
+
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
+        kind = ListKind(self.table) if isinstance(node.value, list) else self.table
+        found = kind.read(node, setting, reading)
+        if found is INVALID:
+            return INVALID
+        rows = found if isinstance(found, list | tuple) else [found]
+        return [{name: value for name, value in row.items() if value is not None} for row in rows if row is not INVALID]
+
+
+NETWORK: Final = {
+    "allow": Field(ListKind(NetworkRuleKind()), "What may be reached."),
+    "ask": Field(ListKind(NetworkRuleKind()), "What a person is asked about; refused without an answer."),
+    "deny": Field(ListKind(NetworkRuleKind()), "What is refused, whatever else allows it."),
+    "default": Field(ChoiceKind(("deny", "ask", "allow")), "For what no rule matches.", "deny"),
+    "limits": Field(LazyKind(lambda: TableKind(fields_of(NetworkLimits))), "Bounds of requests."),
+    "credentials": Field(MapKind(CredentialKind(), ".+", "a host"), "Secrets by host, added outside."),
+}
+
+
 @dataclass(frozen=True)
 class CommandKind:
     """A user command: `package.module:function`, optionally for one mount or suffix."""
@@ -215,6 +284,7 @@ def declaration() -> TableKind:
         ),
         "limits": Field(TableKind(fields_of(Limits)), "Bounds of one execution."),
         "native": Field(FlagKind(), "Run real programs too, in a box on this machine.", False),
+        "network": Field(TableKind(NETWORK), "Which hosts commands and programs may reach; without it none."),
         "policy": Field(TableKind(POLICY), "What is allowed, refused, asked about, hidden and counted."),
         "cache": Field(TableKind({
             "bytes": Field(NumberKind("size", whole=True), "What is kept of remote mounts.", 256 << 20),

@@ -71,7 +71,9 @@ def copy_workspace(ws: Workspace) -> Workspace:
         prefix, mode = str(mount.prefix), mount.mode
         resource = frozen.get(prefix) or copy_resource(mount.resource)
         mounts[prefix] = Mount(mount.prefix, resource, mode, mount.cached, mount.patience, mount.scratch)
-    twin = type(ws)(mounts, secrets=ws.secrets.env(), policy=ws.policy, settings=ws.settings, native=ws.native)
+    twin = type(ws)(
+        mounts, secrets=ws.secrets.env(), policy=ws.policy, settings=ws.settings, native=ws.native, network=ws.network,
+    )  # fmt: skip
     adopt_kernel(twin, ws)
     return twin
 

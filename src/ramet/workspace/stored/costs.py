@@ -33,6 +33,8 @@ class CostRow:
     bytes_read: dict[str, int] = field(default_factory=dict)
     """By mount."""
     bytes_written: dict[str, int] = field(default_factory=dict)
+    network_requests: int = 0
+    network_bytes: int = 0
     meta: dict[str, float] = field(default_factory=dict)
     first: float = 0.0
     """When the first of them began, in seconds since the epoch."""
@@ -58,6 +60,8 @@ def total_costs(
         row.cpu += record.cpu
         row.bytes_read = dict(Counter(row.bytes_read) + Counter(record.bytes_read))
         row.bytes_written = dict(Counter(row.bytes_written) + Counter(record.bytes_written))
+        row.network_requests += record.network_requests
+        row.network_bytes += record.network_bytes
         for key, value in record.meta.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 row.meta[key] = row.meta.get(key, 0) + value

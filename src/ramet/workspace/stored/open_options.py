@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ramet.core.resource import Resource
 from ramet.native.options import Native, as_native
+from ramet.network.network import Network
 from ramet.store.commit.ignore_rules import IgnoreRules
 from ramet.store.commit.secret_scan import ScanMode, parse_scan_mode
 from ramet.workspace.mounts import MountForm
@@ -46,6 +47,8 @@ class OpenOptions:
     """Called with the workspace before any other code sees it."""
     native: Native | bool | None = None
     """Whether real programs run in the workspace, and within which bounds."""
+    network: Network | Mapping[str, Any] | None = None
+    """What commands and programs may reach (`docs/network.md`); None for nothing."""
     drafts: str | float = "off"
     """What survives a kill before the next commit: `off`, `each` call, or all that is older than these seconds."""
     skip_remote: bool = False
@@ -59,5 +62,6 @@ class OpenOptions:
         check_policies(self.pins)
         draft_interval(self.drafts)
         as_native(self.native)
+        object.__setattr__(self, "network", Network.of(self.network))
         object.__setattr__(self, "withhold", tuple(self.withhold))
         object.__setattr__(self, "ignore_rules", IgnoreRules(self.withhold))

@@ -20,6 +20,7 @@ from ramet.core.errors import RametError, wrong_type
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.native.options import Native
+from ramet.network.network import Network
 from ramet.store.commit.secret_scan import parse_scan_mode
 from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
@@ -237,6 +238,7 @@ class Store:
         prepare: Callable[[StoredWorkspace], None] | None = None,
         drafts: str | float = "off",
         native: Native | bool | None = None,
+        network: Network | Mapping[str, Any] | None = None,
     ) -> WorkspaceOpener:
         """Open the head of a workspace (or a past revision or `NAME@REV`, read-only). Use it with `async with`.
 
@@ -256,7 +258,7 @@ class Store:
         and `dispatch` calls that have returned; with a number, changes older than that many seconds; with `off`,
         directories only. The next open commits them. `native` turns real programs on or off (`docs/native.md`), else
         the workspace remembers how it was created. The trees of a native workspace are directories of this machine
-        until it is closed.
+        until it is closed. `network` says which hosts commands may reach (`docs/network.md`), else none.
         """
         return self.open_with(
             name,
@@ -264,7 +266,7 @@ class Store:
                 readonly=readonly, resources=resources or {}, mounts=mounts or {}, secrets=secrets, settings=settings,
                 wait=wait, commit=_commit_policy(commit, every), pins=dict(pins or {}), withhold=withhold,
                 scan=parse_scan_mode(scan), env=dict(env or {}), policy=policy, prepare=prepare, drafts=drafts,
-                native=native,
+                native=native, network=network,
             ),
             revision,
         )  # fmt: skip

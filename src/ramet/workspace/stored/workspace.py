@@ -117,6 +117,7 @@ class StoredWorkspace(Workspace):
             policy=options.policy,
             settings=options.settings,
             native=options.native,
+            network=options.network,
         )
         ws.repository, ws.name, ws.base, ws.lease, ws.options = repository, name, base, lease, options
         if ws.programs is not None:

@@ -107,6 +107,7 @@ class Shell:
         pids: Pids | None = None,
         programs: Programs | None = None,
         explain: Callable[[str], str] | None = None,
+        network: object = None,
     ) -> None:
         self.fs, self.commands, self.now, self.limits = fs, commands, now, limits
         self.user = user or User()
@@ -122,6 +123,8 @@ class Shell:
         self.pids = pids or Pids()
         self.programs = programs
         """Programs that are not in the table; None for none."""
+        self.network = network
+        """The door to the network that commands get; None for none."""
         self.explain = explain
         """Return a line to print after `command not found`; empty for none."""
         self.started = now()
@@ -179,7 +182,9 @@ class Shell:
         """What commands of this shell get from it."""
         receive = partial(receive_signals, sh)
         ignored = partial(ignored_signals, sh)
-        return Services(ProcessTable(sh), self.commands, self.workspace, self.programs, signal_group, receive, ignored)
+        return Services(
+            ProcessTable(sh), self.commands, self.workspace, self.programs, signal_group, self.network, receive, ignored
+        )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------- running
 

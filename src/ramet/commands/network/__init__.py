@@ -1,0 +1,1 @@
+"""curl and wget, through the one door to the network."""

@@ -1,0 +1,478 @@
+"""`Transfer`: one URL of curl, with its redirects and retries."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import errno
+import posixpath
+import re
+import time
+import zlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from ramet.commands.network.curl.cookies import Jar
+from ramet.commands.network.curl.data import Payload
+from ramet.commands.network.curl.options import VERSION_TEXT, CurlError, CurlOptions, Status
+from ramet.commands.network.curl.write_out import Report
+from ramet.core.errors import reason
+from ramet.core.limits import Cancelled, TimeUp
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.streams import Writer
+from ramet.network.door import Exchange, SessionDoor, Waits
+from ramet.network.failures import FailureKind, NetworkFailure
+from ramet.network.targets import BadScheme, BadURL, Target, parse_url
+
+REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
+PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
+UNTOUCHED: Final = frozenset(("authorization", "cookie"))
+"""Headers of the command line that go to the first host only."""
+LONGEST_PAUSE: Final = 600.0
+LARGEST_HEADER: Final = 300 << 10
+CERTIFICATE_HELP: Final = (
+    "\nMore details here: https://curl.se/docs/sslcerts.html\n\n"
+    "curl failed to verify the legitimacy of the server and therefore could not\n"
+    "establish a secure connection to it. To learn more about this situation and\n"
+    "how to fix it, please visit the web page mentioned above."
+)
+
+
+@dataclass
+class Shared:
+    """What all transfers of one command share."""
+
+    door: SessionDoor
+    jar: Jar | None
+    payload: Payload | None
+    posts: bool
+    """Whether the payload makes the request a POST; else it is an upload."""
+    headers: list[str]
+    authorities: str | None = None
+    dump: Writer | None = None
+    query: str = ""
+    """The data of -G."""
+
+
+class Transfer:
+    def __init__(
+        self, proc: Proc, o: CurlOptions, shared: Shared, url: str, output: str | None, remote_name: bool
+    ) -> None:
+        self._proc, self._o, self._shared = proc, o, shared
+        self._url, self._output, self._remote_name = url, output, remote_name
+        self.report = Report(url, url_effective=url)
+        self._started = 0.0
+        self._length: int | None = None
+        self._writer: Writer | None = None
+        self._wrote = 0
+
+    async def run(self) -> Report:
+        """Transfer with retries; the report has the exit status and the error."""
+        o, began = self._o, time.monotonic()
+        pause = o.retry_delay or 1.0
+        for left in range(o.retry, -1, -1):
+            error = await self._attempt()
+            again = error is not None and left > 0 and self._passes(error)
+            wait = self._retry_after() or pause
+            if o.retry_max_time and time.monotonic() - began + wait > o.retry_max_time:
+                again = False
+            if not again or error is None:
+                break
+            said = (
+                "timeout"
+                if error.status is Status.TIMEOUT
+                else "HTTP error"
+                if error.status is Status.HTTP
+                else "error"
+            )
+            text = f"Warning: Problem : {said}. Will retry in {wait:g} seconds. {left} retries left.\n"
+            if not o.silent or o.show_error:
+                self._proc.stderr.write(encode(text))
+            await asyncio.sleep(wait)
+            pause = pause if o.retry_delay else min(pause * 2, LONGEST_PAUSE)
+            self.report = Report(self._url, self.report.number, self._url)
+        if error is not None and error.status is not Status.OK:
+            self.report.exitcode, self.report.error = int(error.status), error.text
+            if error.always or not o.silent or o.show_error:
+                self._proc.stderr.write(encode(f"curl: ({int(error.status)}) {error.text}\n"))
+            if o.remove_on_error and self._writer is not None and self.report.filename:
+                await self._proc.fs.remove(self._proc.path(self.report.filename))
+        return self.report
+
+    def _passes(self, error: CurlError) -> bool:
+        o = self._o
+        refused = error.status is Status.CONNECT and o.retry_connrefused
+        return not error.always and (error.transient or refused or o.retry_all_errors)
+
+    def _retry_after(self) -> float:
+        said = next((text for name, text in self.report.headers if name.lower() == "retry-after"), "")
+        return min(float(said), LONGEST_PAUSE) if said.isdecimal() and not self._o.retry_delay else 0.0
+
+    async def _attempt(self) -> CurlError | None:
+        """One try. A status that is worth a retry is an error of status OK, if it is the last one."""
+        o, self._started = self._o, time.monotonic()
+        try:
+            async with asyncio.timeout(o.max_time or None) as bound:
+                await self._follow()
+        except CurlError as error:
+            return error
+        except NetworkFailure as failure:
+            return self._failed(failure)
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            return self._timed_out()
+        except (TimeUp, Cancelled):
+            raise
+        finally:
+            self.report.time_total = time.monotonic() - self._started
+            if self._writer is not None and self._writer is not self._proc.stdout:
+                await self._proc.close(self._writer)
+        if self.report.status in PASSING and o.retry:
+            return CurlError(Status.OK, "", transient=True)
+        return None
+
+    def _timed_out(self) -> CurlError:
+        took = round((time.monotonic() - self._started) * 1000)
+        size = f"{self._wrote} bytes" if self._length is None else f"{self._wrote} out of {self._length} bytes"
+        return CurlError(Status.TIMEOUT, f"Operation timed out after {took} milliseconds with {size} received", True)
+
+    def _failed(self, failure: NetworkFailure) -> CurlError:
+        report, kind, place = self.report, failure.kind, self._place
+        took = round((time.monotonic() - self._started) * 1000)
+        host, port = (place.host, place.port) if place is not None else ("", 0)
+        if kind is FailureKind.REFUSED:
+            return CurlError(Status.CONNECT, failure.text, always=True)
+        if kind is FailureKind.LIMIT:
+            return CurlError(Status.SIZE, failure.text, always=True)
+        if kind is FailureKind.TIMEOUT:
+            if failure.text != kind.value:
+                return CurlError(Status.TIMEOUT, failure.text, always=True)
+            return CurlError(Status.TIMEOUT, f"Connection timed out after {took} milliseconds", True)
+        if kind is FailureKind.PARTIAL:
+            left = "" if self._length is None else f" with {self._length - self._wrote} bytes remaining to read"
+            return CurlError(Status.PARTIAL, f"transfer closed{left or ' with outstanding read data remaining'}")
+        status, text = {
+            FailureKind.RESOLVE: (Status.RESOLVE, f"Could not resolve host: {host}"),
+            FailureKind.CONNECT: (
+                Status.CONNECT, f"Failed to connect to {host} port {port} after {took} ms: Couldn't connect to server"
+            ),
+            FailureKind.CERTIFICATE: (Status.CERTIFICATE, f"SSL certificate problem: {failure.text}{CERTIFICATE_HELP}"),
+            FailureKind.TLS: (Status.TLS, "TLS connect error: the server does not speak TLS, or not this version"),
+            FailureKind.EMPTY: (Status.EMPTY, "Empty reply from server"),
+            FailureKind.RESET: (Status.RECEIVE, "Recv failure: Connection reset by peer"),
+            FailureKind.PROTOCOL: (Status.PROTOCOL, "Received HTTP/0.9 when not allowed"),
+        }[kind]  # fmt: skip
+        report.remote_ip = report.remote_ip or ""
+        return CurlError(status, text, transient=kind is FailureKind.RESOLVE and bool(self._o.retry))
+
+    # ---------------------------------------------------------------------------------------------- following
+
+    _place: Target | None = None
+
+    async def _follow(self) -> None:
+        o, report = self._o, self.report
+        at = first = _parse(self._url)
+        self._place = at
+        method, payload = self._method(), self._shared.payload
+        posts = payload is not None and self._shared.posts
+        resume = await self._resume_at()
+        user = o.user or (f"{at.user}:{at.password or ''}" if at.user is not None else "")
+        for count in range(o.max_redirs + 1):
+            trusted = o.location_trusted or at.origin == first.origin
+            headers = self._headers(at, payload, user if trusted else "", trusted, resume)
+            body = payload.body() if payload is not None else None
+            report.url_effective, report.method, report.scheme = at.url, method, at.scheme
+            self._place = at
+            if o.verbose:
+                self._show_request(method, at, headers)
+            waits = Waits(o.connect_timeout or None, None, not o.insecure, self._shared.authorities)
+            caller = self._shared.door.caller("curl")
+            async with self._shared.door.door.open(caller, method, at, headers, body, waits=waits) as exchange:
+                following = await self._received(exchange, at, method, payload, resume)
+            if following is None:
+                return
+            report.redirects = count + 1
+            report.time_redirect = time.monotonic() - self._started
+            status = report.status
+            drops = (status == 301 and not o.post301) or (status == 302 and not o.post302)
+            if (drops and posts) or (status == 303 and not o.post303):
+                if not o.request and method != "HEAD":
+                    method = "GET"
+                payload, posts = None, False
+            at = following
+        text = f"Maximum ({o.max_redirs}) redirects followed"
+        raise CurlError(Status.REDIRECTS, text)
+
+    def _method(self) -> str:
+        o = self._o
+        if o.request:
+            return o.request
+        if o.head:
+            return "HEAD"
+        if self._shared.payload is None:
+            return "GET"
+        return "POST" if self._shared.posts else "PUT"
+
+    def _headers(
+        self, at: Target, payload: Payload | None, user: str, trusted: bool, resume: int
+    ) -> list[tuple[str, str]]:
+        """The headers of a request, in the order of curl; `-H` replaces, removes and adds."""
+        o = self._o
+        found: list[tuple[str, str]] = [("Host", at.authority)]
+        if user:
+            found.append(("Authorization", "Basic " + base64.b64encode(encode(user)).decode()))
+        elif o.bearer and trusted:
+            found.append(("Authorization", f"Bearer {o.bearer}"))
+        if o.range:
+            found.append(("Range", f"bytes={o.range}"))
+        elif resume:
+            found.append(("Range", f"bytes={resume}-"))
+        if o.agent != "":
+            found.append(("User-Agent", o.agent or f"curl/{VERSION_TEXT}"))
+        own = [] if not o.json else ["Content-Type: application/json", "Accept: application/json"]
+        if not o.json:
+            found.append(("Accept", "*/*"))
+        if o.compressed:
+            found.append(("Accept-Encoding", "deflate, gzip"))
+        if o.referer:
+            found.append(("Referer", o.referer.removesuffix(";auto")))
+        cookie = None if self._shared.jar is None else self._shared.jar.header(at, first_host=trusted)
+        if cookie:
+            found.append(("Cookie", cookie))
+        last: list[tuple[str, str]] = []
+        if payload is not None:
+            size = payload.size
+            last = [("Transfer-Encoding", "chunked") if size is None else ("Content-Length", str(size))]
+            last += payload.headers
+        given = {line.partition(":")[0].strip().lower() for line in self._shared.headers}
+        own = [line for line in own if line.partition(":")[0].lower() not in given]
+        return self._own_headers([*own, *self._shared.headers], found, last, trusted)
+
+    def _own_headers(
+        self, lines: list[str], found: list[tuple[str, str]], last: list[tuple[str, str]], trusted: bool
+    ) -> list[tuple[str, str]]:
+        """Let `-H` replace, remove and add; what describes the body comes last."""
+        added: list[tuple[str, str]] = []
+        for line in lines:
+            name, mark, text = line.partition(":")
+            if not mark and line.endswith(";"):
+                name, text, mark = line[:-1], "", ";"
+            name, text = name.strip(), text.strip()
+            if not mark or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or re.search(r"[\r\n\0]", text):
+                continue
+            if name.lower() in UNTOUCHED and not trusted:
+                continue
+            if name.lower() in ("host", "transfer-encoding", "content-length"):
+                continue  # the host that was checked is the host that is named, and a body is as long as it is
+            found = [row for row in found if row[0].lower() != name.lower()]
+            last = [row for row in last if row[0].lower() != name.lower()]
+            if text or mark == ";":
+                added.append((name, text))
+        return [*found, *added, *last]
+
+    def _show_request(self, method: str, at: Target, headers: list[tuple[str, str]]) -> None:
+        lines = [f"{method} {at.request_line} HTTP/1.1", *(f"{name}: {text}" for name, text in headers), ""]
+        self._proc.stderr.write(encode("".join(f"> {line}\r\n" for line in lines)))
+
+    # ---------------------------------------------------------------------------------------------- receiving
+
+    async def _received(
+        self, exchange: Exchange, at: Target, method: str, payload: Payload | None, resume: int
+    ) -> Target | None:
+        """Take an answer; returns where it redirects to, if that is followed."""
+        o, report = self._o, self.report
+        self._fill_in(exchange, at, payload)
+        if self._shared.jar is not None:
+            self._shared.jar.take(at, exchange.headers)
+        head = _head_of(exchange)
+        report.size_header += len(head)
+        if o.verbose:
+            self._proc.stderr.write(b"".join(b"< " + line + b"\n" for line in head.split(b"\n")[:-1]))
+        if self._shared.dump is not None:
+            self._shared.dump.write(head)
+        location = exchange.header("location") if exchange.status in REDIRECTS else None
+        following = None
+        if location is not None:
+            try:
+                following = at.join(location)
+                report.redirect_url = following.url
+            except BadURL as error:
+                if o.location or o.location_trusted:
+                    raise _bad(error) from None
+        failed = exchange.status >= 400 and (o.fail or o.fail_with_body)
+        if failed and not o.fail_with_body:
+            raise self._http_error(exchange.status)
+        follows = following is not None and (o.location or o.location_trusted)
+        self._length = _length(exchange) if method != "HEAD" else 0
+        if follows:
+            if o.include or o.head:
+                await self._write(head)
+            return following
+        if resume and exchange.status == 416:
+            return None
+        if resume and exchange.status == 200 and method == "GET":
+            text = "HTTP server doesn't seem to support byte ranges. Cannot resume."
+            raise CurlError(Status.RANGE, text)
+        if o.max_filesize and (self._length or 0) > o.max_filesize:
+            raise CurlError(Status.SIZE, "Maximum file size exceeded")
+        await self._open_output(exchange, append=bool(resume) and exchange.status == 206)
+        if o.include or o.head:
+            await self._write(head)
+        async for block in self._body(exchange):
+            report.size_download += len(block)
+            if o.max_filesize and report.size_download > o.max_filesize:
+                raise CurlError(Status.SIZE, "Maximum file size exceeded")
+            await self._write(block)
+        if failed:
+            raise self._http_error(exchange.status)
+        return None
+
+    def _fill_in(self, exchange: Exchange, at: Target, payload: Payload | None) -> None:
+        report, marks = self.report, exchange.marks
+        began = time.monotonic() - self._started - marks.began
+        report.status, report.headers = exchange.status, exchange.headers
+        report.version = exchange.version.removeprefix("HTTP/").removesuffix(".0") if "2" in exchange.version else (
+            exchange.version.removeprefix("HTTP/")
+        )  # fmt: skip
+        report.content_type = exchange.header("content-type")
+        report.remote_ip, report.remote_port = exchange.address, at.port
+        report.connects += 1 if marks.connected else 0
+        report.size_upload = payload.size or 0 if payload is not None else 0
+        report.time_connect = report.time_namelookup = began + marks.connected
+        report.time_appconnect = began + marks.secured if marks.secured else 0.0
+        report.time_pretransfer = report.time_appconnect or report.time_connect
+        report.time_starttransfer = began + marks.began
+
+    def _http_error(self, status: int) -> CurlError:
+        text = f"The requested URL returned error: {status}"
+        return CurlError(Status.HTTP, text, transient=status in PASSING)
+
+    async def _body(self, exchange: Exchange) -> AsyncIterator[bytes]:
+        packed = (exchange.header("content-encoding") or "identity").lower()
+        if not self._o.compressed or packed in ("identity", ""):
+            async for block in exchange.blocks:
+                yield block
+            return
+        if packed not in ("gzip", "x-gzip", "deflate"):
+            raise CurlError(Status.ENCODING, "Unrecognized content encoding type. libcurl understands deflate, gzip")
+        inflater = zlib.decompressobj(47)
+        most = self._shared.door.door.network.limits.body_bytes
+        size = 0
+        try:
+            async for block in exchange.blocks:
+                while block:
+                    piece = inflater.decompress(block, 1 << 20)
+                    block = inflater.unconsumed_tail
+                    size += len(piece)
+                    if size > most:
+                        raise CurlError(
+                            Status.SIZE, f"the network policy allows {most} bytes for one body", always=True
+                        )
+                    if piece:
+                        yield piece
+        except zlib.error:
+            raise CurlError(Status.ENCODING, "Error while processing content unencoding: invalid data") from None
+
+    # ---------------------------------------------------------------------------------------------- writing
+
+    async def _resume_at(self) -> int:
+        o = self._o
+        if o.continue_at is not None:
+            return max(0, o.continue_at)
+        name = self._name(None)
+        if name is None:
+            return 0
+        try:
+            return (await self._proc.stat(name, follow=True)).size or 0
+        except FileNotFoundError:
+            return 0
+
+    def _name(self, exchange: Exchange | None) -> str | None:
+        """The file to write; None for stdout."""
+        o = self._o
+        name = self._output
+        if name is None and self._remote_name:
+            said = _disposition(exchange) if exchange is not None and o.remote_header_name else ""
+            path = _parse(self._url).path if not said else ""
+            name = said or unquote(path.rpartition("/")[2], errors="surrogateescape").replace("/", "_")
+            if not name or name in (".", ".."):
+                raise CurlError(Status.WRITE, "Failed writing received data to disk/application")
+        if name is None or name == "-":
+            return None
+        return posixpath.join(o.output_dir, name) if o.output_dir else name
+
+    async def _open_output(self, exchange: Exchange, *, append: bool) -> None:
+        name = self._name(exchange)
+        if name is None:
+            self._writer = self._proc.stdout
+            return
+        self.report.filename = name
+        try:
+            if self._o.create_dirs:
+                await self._make_directories(posixpath.dirname(name))
+            self._writer = await self._proc.create(name, append=append)
+        except OSError as error:
+            if not self._o.silent or self._o.show_error:
+                self._proc.stderr.write(encode(f"Warning: Failed to open the file {name}: {reason(error)}\n"))
+            raise CurlError(Status.WRITE, "Failure writing output to destination") from None
+
+    async def _make_directories(self, directory: str) -> None:
+        if not directory or directory == "/":
+            return
+        try:
+            await self._proc.fs.mkdir(self._proc.path(directory))
+        except FileExistsError:
+            return
+        except FileNotFoundError:
+            await self._make_directories(posixpath.dirname(directory))
+            await self._proc.fs.mkdir(self._proc.path(directory))
+
+    async def _write(self, data: bytes) -> None:
+        writer = self._writer or self._proc.stdout
+        try:
+            writer.write(data)
+            if writer.full:
+                await writer.drain()
+        except OSError as error:
+            if error.errno == errno.EPIPE and writer is self._proc.stdout:
+                raise
+            raise CurlError(Status.WRITE, "Failure writing output to destination") from None
+        self._wrote += len(data)
+        await self._proc.budget.yield_turn()
+
+
+def _parse(url: str) -> Target:
+    try:
+        return parse_url(url)
+    except BadURL as error:
+        raise _bad(error) from None
+
+
+def _bad(error: BadURL) -> CurlError:
+    if isinstance(error, BadScheme):
+        return CurlError(Status.PROTOCOL, f'Protocol "{error.scheme}" not supported or disabled in libcurl')
+    return CurlError(Status.URL, "URL using bad/illegal format or missing URL")
+
+
+def _head_of(exchange: Exchange) -> bytes:
+    first = f"{exchange.version} {exchange.status} {exchange.reason}".rstrip(" ") if exchange.reason else (
+        f"{exchange.version} {exchange.status} "
+    )  # fmt: skip
+    return encode("\r\n".join([first, *(f"{name}: {text}" for name, text in exchange.headers), "", ""]))
+
+
+def _length(exchange: Exchange) -> int | None:
+    said = exchange.header("content-length")
+    return int(said) if said is not None and said.isdecimal() else None
+
+
+def _disposition(exchange: Exchange) -> str:
+    """The name that Content-Disposition gives; never a path."""
+    said = exchange.header("content-disposition") or ""
+    found = re.search(r'filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))', said, re.IGNORECASE)
+    name = "" if found is None else (found[1] if found[1] is not None else found[2])
+    return name.replace("\\", "/").rpartition("/")[2].strip()

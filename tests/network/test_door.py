@@ -1,0 +1,309 @@
+"""The door, through curl and wget: what is allowed works, all else is refused, recorded, and leaks nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.support.web_fake import Web, web_fake
+
+from ramet import Store, Workspace
+from ramet.core.errors import RametError
+from ramet.network.resolver import Resolver
+from ramet.workspace.policy import Policy
+
+SECRET = "hunter2-very-secret"
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    with web_fake() as running:
+        yield running
+
+
+def run(network: dict[str, Any] | None, act: Callable[[Workspace], Awaitable[Any]], **more: Any) -> Any:
+    async def inside() -> Any:
+        async with Workspace(network=network, **more) as ws:
+            return await act(ws)
+
+    return asyncio.run(inside())
+
+
+def execute(network: dict[str, Any] | None, *lines: str, **more: Any) -> list[Any]:
+    async def act(ws: Workspace) -> list[Any]:
+        return [await ws.execute(line) for line in lines]
+
+    return list(run(network, act, **more))
+
+
+# Rules with {P} for the port of the server; then URLs that work, and URLs that are refused.
+TABLE: dict[str, tuple[list[Any], list[str], list[str]]] = {
+    "nothing": ([], [], ["http://127.0.0.1:{P}/hello", "http://localhost:{P}/hello", "http://example.org/"]),
+    "an address and port": (
+        ["127.0.0.1:{P}"],
+        ["http://127.0.0.1:{P}/hello", "http://2130706433:{P}/hello", "http://0x7f000001:{P}/hello",
+         "http://0177.0.0.1:{P}/hello", "http://127.1:{P}/hello", "http://[::ffff:127.0.0.1]:{P}/hello",
+         "http://user:pw@127.0.0.1:{P}/hello", "HTTP://127.0.0.1:{P}/x/../hello"],
+        ["http://127.0.0.1:1/", "http://127.0.0.2:{P}/", "http://[::1]:{P}/", "http://localhost:{P}/",
+         "http://127.0.0.1:{P}@example.org/", "http://example.org/#@127.0.0.1:{P}/", "http://0.0.0.0:{P}/",
+         "http://[::ffff:127.0.0.2]:{P}/", "http://[64:ff9b::7f00:2]:{P}/", "http://[2002:7f00:2::]:{P}/",
+         "http://127.0.0.1:{P}/to?url=http://127.0.0.2:{P}/hello", "http://127.0.0.1:{P}/to?url=http://localhost:{P}/",
+         "http://127.0.0.1:{P}/to?url=//[::1]:{P}/", "http://127.0.0.1:{P}/to?url=https://127.0.0.1:1/"],
+    ),
+    "a name": (["localhost:{P}"], ["http://localhost:{P}/hello", "http://LOCALHOST.:{P}/hello"], ["http://127.0.0.1:{P}/"]),
+    "a suffix": (["*.localhost"], [], ["http://localhost:{P}/", "http://localhost.evil.example:{P}/"]),
+    "a network": (["127.0.0.0/8"], ["http://127.0.0.1:{P}/hello"], ["http://localhost:{P}/", "http://10.0.0.1:{P}/"]),
+    "a path": (["http://127.0.0.1:{P}/hello"], ["http://127.0.0.1:{P}/hello"],
+               ["http://127.0.0.1:{P}/nope", "http://127.0.0.1:{P}/hello/../nope", "http://127.0.0.1:{P}/hello/%2e%2e/nope"]),
+    "any public host": (["*"], [], ["http://127.0.0.1:{P}/", "http://localhost:{P}/", "http://169.254.169.254/latest/"]),
+    "a rebound name": (["*", "fine.example"], [], ["http://rebound.example:{P}/hello", "http://metadata.example/"]),
+    "a private name": ([{"host": "rebound.example", "private": True}], ["http://rebound.example:{P}/hello"],
+                       ["http://metadata.example:{P}/"]),
+    "a name and its address": (["rebound.example", "127.0.0.1:{P}"], ["http://rebound.example:{P}/hello"],
+                               ["http://rebound.example:1/"]),
+    "a denied address": ([{"deny": ["127.0.0.0/8"]}, "localhost"], [], ["http://localhost:{P}/hello"]),
+}  # fmt: skip
+NAMES = {"rebound.example": ["127.0.0.1"], "metadata.example": ["169.254.169.254"], "localhost": ["127.0.0.1"]}
+
+
+async def lookup(host: str, port: int) -> list[str]:
+    if host[0].isdigit() or ":" in host:
+        return [host]
+    if host not in NAMES:
+        raise OSError("unknown")
+    return NAMES[host]
+
+
+def policy_of(rules: list[Any], port: int) -> dict[str, Any]:
+    made: dict[str, Any] = {"allow": []}
+    for rule in rules:
+        if isinstance(rule, str):
+            made["allow"].append(rule.replace("{P}", str(port)))
+        elif "deny" in rule:
+            made.update(rule)
+        else:
+            made["allow"].append(rule)
+    return made
+
+
+@pytest.mark.parametrize("client", ["curl -sSL -m 5", "wget -nv -t 1 -T 5 -O -"])
+@pytest.mark.parametrize("name", TABLE)
+def test_allowed_requests_work_and_all_others_are_refused(name: str, client: str, web: Web) -> None:
+    rules, allowed, refused = TABLE[name]
+
+    async def act(ws: Workspace) -> None:
+        assert ws.door is not None
+        ws.door.resolver = Resolver(lookup)
+        for url in allowed:
+            done = await ws.execute(f"{client} '{url.replace('{P}', str(web.port))}'")
+            assert (done.text, done.exit_code) == ("hello\n", 0), (url, done)
+        for url in refused:
+            before = len(web.seen)
+            done = await ws.execute(f"{client} '{url.replace('{P}', str(web.port))}'")
+            assert done.exit_code == (7 if client[0] == "c" else 4), (url, done)
+            assert "the network policy refuses" in done.error_text and "ask its owner" in done.error_text
+            reached = [path for _, path, _, _ in web.seen[before:]]
+            assert all(path.startswith("/to?") for path in reached), url
+        log = (await ws.execute("cat /.sessions/default/network.jsonl")).text.splitlines()
+        assert sum(json.loads(line)["verdict"] == "deny" for line in log) == len(refused)
+
+    run(policy_of(rules, web.port), act)
+
+
+def test_without_a_policy_nothing_leaves(web: Web) -> None:
+    curl, wget = execute(None, f"curl {web.url}/hello", f"wget {web.url}/hello")
+    assert (curl.exit_code, wget.exit_code) == (6, 4)
+    assert "the network is off in this workspace" in curl.error_text and "--allow-host" in wget.error_text
+
+
+def test_a_host_header_of_the_client_is_not_sent(web: Web) -> None:
+    before = len(web.seen)
+    done = execute(
+        {"allow": [f"127.0.0.1:{web.port}"]},
+        f"curl -s -H 'Host: evil.example' -H 'X: a' {web.url}/echo",
+        f"wget -q -O- --header 'Host: evil.example' {web.url}/echo",
+        f"curl -s -H $'X: a\\r\\nHost: evil.example' {web.url}/echo",
+        f"curl -s -X $'GET / HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\nGET' {web.url}/echo",
+    )
+    assert [one.exit_code for one in done] == [0, 0, 0, 7]
+    assert [headers["Host"] for _, _, headers, _ in web.seen[before:]] == [f"127.0.0.1:{web.port}"] * 3
+
+
+def test_proxies_of_the_environment_are_ignored(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    (done,) = execute(
+        {"allow": [f"127.0.0.1:{web.port}"]}, f"http_proxy=http://127.0.0.1:1 curl -s {web.url}/hello"
+    )  # fmt: skip
+    assert done.text == "hello\n"
+
+
+def test_a_rule_for_a_session_and_an_agent(web: Web) -> None:
+    network = {"allow": [{"host": "127.0.0.1", "session": "web", "agent": "bot"}]}
+
+    async def act(ws: Workspace) -> list[int]:
+        ws.create_session("web")
+        line = f"curl -s {web.url}/hello"
+        calls = [("web", "bot"), ("default", "bot"), ("web", "other")]
+        return [(await ws.execute(line, session, agent_id=agent)).exit_code for session, agent in calls]
+
+    assert run(network, act) == [0, 7, 7]
+
+
+# ----------------------------------------------------------------------------------------------------- credentials
+
+
+CREDENTIALS: dict[str, tuple[dict[str, str], str, str]] = {
+    "a header": ({"header": "Authorization", "prefix": "Bearer "}, "", f'"Bearer {"*" * len(SECRET)}"'),
+    "another header": ({"header": "X-Key"}, "", f'"X-Key": "{"*" * len(SECRET)}"'),
+    "a parameter": ({"query": "key"}, "", f'"path": "/echo?key={"*" * len(SECRET)}"'),
+    "a placeholder": ({}, "-H \"Authorization: token $TOKEN\"", f'"Authorization": "token {"*" * len(SECRET)}"'),
+    "a placeholder of the query": ({}, "-G --data-urlencode \"k=$TOKEN\"", f'"path": "/echo?k={"*" * len(SECRET)}"'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CREDENTIALS)
+def test_a_credential_reaches_its_host_and_nothing_shows_it(
+    name: str, web: Web, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    row, option, wanted = CREDENTIALS[name]
+    monkeypatch.setenv("TOKEN", SECRET)
+    network = {
+        "allow": [f"127.0.0.1:{web.port}", f"localhost:{web.port}"],
+        "credentials": {f"127.0.0.1:{web.port}": {**row, "from": "env:TOKEN"}},
+    }
+    other = f"http://localhost:{web.port}"
+
+    async def act() -> None:
+        store = Store(str(tmp_path / "store"))
+        store.create("w")
+        async with store.open("w", network=network) as ws:
+            done = await ws.execute(f"curl -v {option} {web.url}/echo > /out; cat /out")
+            assert wanted in done.text, done
+            _, path, headers, _ = web.seen[-1]
+            assert SECRET in path + str(headers)
+            await ws.execute(f"curl -sL {option} '{web.url}/to?url={other}/echo'; curl -s {option} {other}/echo")
+            for _, path, headers, _ in web.seen[-2:]:
+                assert SECRET not in path + str(headers), "another host got it"
+            everything = await ws.execute("env; set; cat /.sessions/*/*.jsonl; history; declare -p")
+            records = json.dumps([record.as_dict() for record in ws.history])
+            assert SECRET not in done.text + done.error_text + everything.text + records
+            ws.snapshot(str(tmp_path / "w.tar"))
+        found = [file for file in tmp_path.rglob("*") if file.is_file() and SECRET.encode() in file.read_bytes()]
+        assert found == []
+
+    asyncio.run(act())
+
+
+def test_basic_authentication_from_outside(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", SECRET)
+    network = {"allow": ["127.0.0.1"], "credentials": {"127.0.0.1": {"basic": "me", "from": "env:TOKEN"}}}
+    (done,) = execute(network, f"curl -s -u someone:else {web.url}/echo")
+    assert web.seen[-1][2]["Authorization"] == "Basic bWU6aHVudGVyMi12ZXJ5LXNlY3JldA=="
+    assert "aHVudGVy" not in done.text and SECRET not in done.text
+
+
+def test_a_credential_that_is_missing_is_an_error_without_its_value(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOKEN", raising=False)
+    network = {"allow": ["127.0.0.1"], "credentials": {"127.0.0.1": {"header": "A", "from": "env:TOKEN"}}}
+    (done,) = execute(network, f"curl -s {web.url}/echo")
+    assert done.exit_code and "$TOKEN is empty outside" in done.error_text
+
+
+# ------------------------------------------------------------------------------------------------ log and questions
+
+
+def test_the_log_names_who_what_and_why(web: Web) -> None:
+    network = {"allow": [f"GET http://127.0.0.1:{web.port}"]}
+
+    async def act(ws: Workspace) -> None:
+        line = f"curl -s '{web.url}/hello?token=abc'; curl -s -d secret {web.url}/hello; curl -s http://no.example/"
+        await ws.execute(line, agent_id="bot")
+        rows = [json.loads(row) for row in (await ws.execute("cat /.sessions/default/network.jsonl")).text.splitlines()]
+        names = ("client", "agent_id", "method", "host", "path", "verdict", "status")
+        shown = [tuple(row[name] for name in names) for row in rows]
+        assert shown == [
+            ("curl", "bot", "GET", "127.0.0.1", "/hello", "allow", 200),
+            ("curl", "bot", "POST", "127.0.0.1", "/hello", "deny", 0),
+            ("curl", "bot", "GET", "no.example", "/", "deny", 0),
+        ]
+        assert rows[0]["rule"] == network["allow"][0] and rows[0]["bytes_received"] == 6
+        record = next(iter(ws.history))
+        assert (record.network_requests, record.network_bytes, len(record.network)) == (3, 6, 3)
+        assert record.as_dict()["network"][0]["path"] == "/hello"
+
+    run(network, act)
+
+
+def test_the_log_and_the_costs_last(web: Web, tmp_path: Any) -> None:
+    async def act() -> None:
+        store = Store(str(tmp_path))
+        store.create("w")
+        async with store.open("w", network={"allow": ["127.0.0.1"]}) as ws:
+            await ws.execute(f"curl -s {web.url}/hello")
+        async with store.open("w") as ws:
+            rows = (await ws.execute("cat /.sessions/default/network.jsonl")).text.splitlines()
+            assert [json.loads(row)["path"] for row in rows] == ["/hello"]
+            assert (await ws.execute(f"curl -s {web.url}/hello")).exit_code == 6
+        (row,) = store["w"].costs()
+        assert (row.network_requests, row.network_bytes) == (1, 6)
+
+    asyncio.run(act())
+
+
+@pytest.mark.parametrize(("answer", "asked", "codes"), [(True, 2, [0, 0]), ("host", 1, [0, 0]), (False, 2, [7, 7])])
+def test_a_question_is_answered_once_or_for_the_host(answer: Any, asked: int, codes: list[int], web: Web) -> None:
+    questions: list[tuple[str, str, str]] = []
+
+    async def ask(request: Any) -> Any:
+        questions.append((request.kind, request.name, request.subject))
+        return answer
+
+    line = f"curl -s '{web.url}/hello?q=secret'"
+    done = execute({"ask": ["127.0.0.1"]}, line, line, policy=Policy(answer=ask))
+    assert [one.exit_code for one in done] == codes
+    assert questions == [("network", "GET", f"{web.url}/hello")] * asked
+
+
+def test_a_question_waits_for_decide(web: Web) -> None:
+    async def act(ws: Workspace) -> None:
+        assert ws.policy is not None
+        ws.policy.interactive = True
+        call = asyncio.ensure_future(ws.execute(f"curl -s {web.url}/hello"))
+        while not ws.policy.pending:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        (number,) = ws.policy.pending
+        ws.policy.decide(number, "host")
+        assert (await call).text == "hello\n"
+
+    run({"ask": ["127.0.0.1"]}, act)
+
+
+def test_limits_are_loud(web: Web) -> None:
+    network = {"allow": ["127.0.0.1"], "limits": {"body_bytes": 1000}}
+    big, sent = execute(network, f"curl -s {web.url}/file", f"head -c 2000 /dev/zero | curl -s -T - {web.url}/echo")
+    assert big.exit_code == sent.exit_code == 63 and "allows 1000 bytes" in big.error_text
+    network = {"allow": ["127.0.0.1"], "limits": {"requests_per_minute": 2}}
+    assert [one.exit_code for one in execute(network, *[f"curl -s {web.url}/hello"] * 3)] == [0, 0, 63]
+    network = {"allow": ["127.0.0.1"], "limits": {"timeout": 0.2}}
+    (slow,) = execute(network, f"curl -s {web.url}/slow")
+    assert slow.exit_code == 28 and "ends a request after 0.2 seconds" in slow.error_text
+
+
+def test_branches_and_copies_have_the_same_policy(web: Web) -> None:
+    async def act(ws: Workspace) -> list[int]:
+        line = f"curl -s {web.url}/hello"
+        async with ws.branch() as branch, ws.copy() as twin:
+            return [(await one.execute(line)).exit_code for one in (branch, twin)]
+
+    assert run({"allow": ["127.0.0.1"]}, act) == [0, 0]
+
+
+def test_a_wrong_policy_is_refused_where_it_is_given() -> None:
+    wrong: list[Any] = [{"alow": []}, 7, {"allow": ["a b"]}]
+    for network in wrong:
+        with pytest.raises(RametError, match="network"):
+            Workspace(network=network)
