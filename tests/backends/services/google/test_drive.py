@@ -172,7 +172,7 @@ def test_a_folder_that_is_gone_meanwhile(drive: DriveFake) -> None:
     async def act() -> None:
         resource = mounted(drive, ttl=0.0)
         try:
-            names = await resource._index.listing((await resource._top_folder(Path("/x"))).id, Path("/x"))
+            names = await resource._index.listing((await resource._paths.top(Path("/x"))).id, Path("/x"))
             assert "Reports" in names
             drive.change(id, trashed=True)
             with pytest.raises(FileNotFoundError):

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import errno
 import re
-import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from mimetypes import guess_type
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final
 
-from ramet.backends.file_names import as_name, fits, from_name
+from ramet.backends.file_names import from_name
 from ramet.backends.services.auth import TokenSource
 from ramet.backends.services.contents import digest, json_lines, json_text
 from ramet.backends.services.google.api import (
@@ -37,24 +35,30 @@ from ramet.backends.services.google.api import (
     drive_file,
     google_rest,
     listed_files,
-    paged,
     quoted,
     raw_query,
 )
-from ramet.backends.services.google.drive_index import DriveIndex, is_native, with_id
+from ramet.backends.services.google.drive_index import DriveIndex, is_native
+from ramet.backends.services.google.drive_paths import (
+    BY_ID,
+    DRIVES,
+    MINE,
+    README_NAME,
+    SHARED,
+    DrivePaths,
+    Spot,
+)
+from ramet.backends.services.google.drive_paths import GoogleDriveConfig as GoogleDriveConfig
 from ramet.backends.services.google.drive_upload import DriveUpload
 from ramet.backends.services.google.sheets_values import Spreadsheets, Tab, tabs_of
-from ramet.backends.services.google.token import GoogleConfig, google_auth
+from ramet.backends.services.google.token import google_auth
 from ramet.backends.services.pages import first_of
-from ramet.backends.services.rest import Params
-from ramet.core.errors import RametError, Unavailable, fail
+from ramet.core.errors import Unavailable, fail
 from ramet.core.paths import ROOT, Path, encode
 from ramet.core.resource import Cap, Data, Description, How
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 
-MINE, DRIVES, SHARED, BY_ID, README_NAME = "My Drive", "Shared drives", "Shared with me", ".by-id", "README.md"
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _EXPRESSION: Final = re.compile(r"\b(contains|in|has)\b|[=<>]")
 README: Final = """\
 # Google Drive
@@ -75,45 +79,6 @@ README: Final = """\
 """
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class GoogleDriveConfig(GoogleConfig):
-    """A Google Drive, as far as the account can see it."""
-
-    kind: ClassVar[str] = "gdrive"
-
-    base_url: str = "https://www.googleapis.com"
-    """The address of the API of Drive."""
-    sheets_url: str = "https://sheets.googleapis.com"
-    """The address of the API of Sheets, which the tabs of spreadsheets come from."""
-    folder_id: str | None = None
-    """Show this folder as the whole mount."""
-    export: str = "md"
-    """What Google's own files are shown as: `md`, `office` or `pdf`."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.export not in EXPORTS:
-            choices = ", ".join(EXPORTS)
-            raise RametError(
-                "invalid_config", f"Drive cannot export {self.export!r}", f"set export to one of {choices}"
-            )
-        if self.folder_id is not None and not _ID.fullmatch(self.folder_id):
-            raise RametError("invalid_config", "this folder_id cannot be one", "copy it from the address of the folder")
-
-
-class _Spot(NamedTuple):
-    """Where a path leads."""
-
-    path: Path
-    place: str
-    """`top`, `readme`, `drives`, `shared`, `by-id`, `folder`, `file` or `sheet`."""
-    file: DriveFile | None = None
-    inner: str = ""
-    """The file inside a spreadsheet."""
-    above: str = ""
-    """The folder that the file was found in."""
-
-
 class GoogleDriveResource:
     """`GoogleDriveResource(GoogleDriveConfig(client_id=..., client_secret=..., refresh_token=...))`.
 
@@ -126,12 +91,9 @@ class GoogleDriveResource:
         self._rest = google_rest(config, auth, config.base_url, "drive")
         self._sheets = Spreadsheets(google_rest(config, auth, config.sheets_url, "drive"))
         self._index = DriveIndex(self._rest, config.ttl, config.export)
-        self._root: DriveFile | None = None
-        self._drives: tuple[dict[str, DriveFile], float] = ({}, 0.0)
-        self._single: dict[str, tuple[DriveFile, float]] = {}
+        self._paths = DrivePaths(config, self._rest, self._index)
         self._about: dict[str, tuple[str | None, Any]] = {}
         """Spreadsheets by id: the version of the file, and what Sheets said of it."""
-        self._linked: set[str] = set()
 
     @property
     def caps(self) -> Cap:
@@ -147,112 +109,10 @@ class GoogleDriveResource:
     def describe(self) -> Description:
         return self.config.describe()
 
-    # ---------------------------------------------------------------------------------------------- finding
-
-    async def _top_folder(self, path: Path) -> DriveFile:
-        """My Drive, or the folder that is the whole mount, under its real id."""
-        if self._root is None:
-            id = self.config.folder_id or "root"
-            try:
-                self._root = await self._index.file(id, path)
-            except FileNotFoundError:
-                if self.config.folder_id is not None:
-                    words = f"No such file or directory: the folder {id} is not there, or not shared with this account"
-                    raise fail(errno.ENOENT, path, words) from None
-                self._root = drive_file({"id": "root", "name": MINE, "mimeType": FOLDER})
-            if not self._root.is_folder:
-                raise fail(errno.ENOTDIR, path, f"Not a directory: {id} is not a folder")
-            self._index.add(self._root.id, str(self._root.data.get("driveId") or ""))
-        return self._root
-
-    async def _find(self, path: Path) -> _Spot:
-        parts = tuple(path.parts)
-        if parts[:1] == (BY_ID,):
-            return await self._find_by_id(path, parts[1:])
-        if self.config.folder_id is not None:
-            if parts == (README_NAME,):
-                try:
-                    return await self._walk(path, await self._top_folder(path), parts)
-                except FileNotFoundError:
-                    return _Spot(path, "readme")
-            return await self._walk(path, await self._top_folder(path), parts)
-        if not parts:
-            return _Spot(path, "top")
-        first, rest = parts[0], parts[1:]
-        if first == README_NAME:
-            if rest:
-                raise fail(errno.ENOTDIR, path)
-            return _Spot(path, "readme")
-        if first == MINE:
-            return await self._walk(path, await self._top_folder(path), rest)
-        if first in (DRIVES, SHARED):
-            if not rest:
-                return _Spot(path, "drives" if first == DRIVES else "shared")
-            names = await (self._all_drives(path) if first == DRIVES else self._shared(path))
-            file = names.get(rest[0])
-            if file is None:
-                raise fail(errno.ENOENT, path)
-            self._index.add(file.id, file.id if first == DRIVES else None)
-            return await self._walk(path, file, rest[1:])
-        raise fail(errno.ENOENT, path)
-
-    async def _find_by_id(self, path: Path, parts: tuple[str, ...]) -> _Spot:
-        if not parts:
-            return _Spot(path, "by-id")
-        id = parts[0]
-        if not _ID.fullmatch(id) or (self.config.folder_id is not None and id not in self._linked):
-            raise fail(errno.ENOENT, path)
-        found = self._single.get(id)
-        if found is None or found[1] <= time.monotonic():
-            if len(self._single) > 4096:
-                self._single.clear()
-            found = self._single[id] = await self._index.file(id, path), time.monotonic() + self.config.ttl
-        file = found[0]
-        if file.data.get("trashed"):
-            raise fail(errno.ENOENT, path, "No such file or directory: it is in the trash")
-        self._index.add(file.id, file.data.get("driveId"))
-        return await self._walk(path, file, parts[1:])
-
-    async def _walk(self, path: Path, file: DriveFile, parts: tuple[str, ...]) -> _Spot:
-        above = ""
-        for number, name in enumerate(parts):
-            if not file.is_folder:
-                if self._index.is_sheet(file):
-                    if len(parts) > number + 1:
-                        raise fail(errno.ENOTDIR, path)
-                    return _Spot(path, "sheet", file, name, above)
-                raise fail(errno.ELOOP if file.mime == SHORTCUT else errno.ENOTDIR, path)
-            above = file.id
-            file = await self._index.find(file.id, name, path)
-            if file.is_folder:
-                self._index.add(file.id, self._index.log_of(above), above)
-        return _Spot(path, "folder" if file.is_folder else "file", file, "", above)
-
-    async def _all_drives(self, path: Path) -> dict[str, DriveFile]:
-        names, until = self._drives
-        if until <= time.monotonic():
-            params: Params = {"pageSize": 100, "fields": "nextPageToken,drives(id,name,capabilities/canEdit)"}
-            drives = paged(self._rest, "/drive/v3/drives", "drives", path, params)
-            try:
-                found = [drive_file({**data, "mimeType": FOLDER}) async for data in drives]
-            except FileNotFoundError:
-                found = []  # a server without shared drives
-            alike = [as_name(file.name) for file in found]
-            names = {
-                name if alike.count(name) == 1 and fits(name) else with_id(name, file.id, ""): file
-                for name, file in zip(alike, found, strict=True)
-            }
-            self._drives = names, time.monotonic() + self.config.ttl
-        return names
-
-    async def _shared(self, path: Path) -> dict[str, DriveFile]:
-        self._index.add(SHARED, None)
-        return dict(await self._index.shared(SHARED, path))
-
     # ---------------------------------------------------------------------------------------------- looking
 
     async def stat(self, path: Path) -> Stat:
-        spot = await self._find(path)
+        spot = await self._paths.find(path)
         if spot.place == "readme":
             return self._readme
         if spot.file is None:
@@ -281,7 +141,7 @@ class GoogleDriveResource:
         if file.is_folder or self._index.is_sheet(file):
             return Stat(Kind.DIR, None, file.mtime_ns, None, ttl)
         if file.mime == SHORTCUT:
-            self._linked.add(file.target)
+            self._paths.linked.add(file.target)
             target = "../" * len(path.parent.parts) + f"{BY_ID}/{file.target}"
             return Stat(Kind.LINK, len(encode(target)), file.mtime_ns, file.version, ttl, target=target)
         mode = None if file.editable else 0o444
@@ -292,7 +152,7 @@ class GoogleDriveResource:
         return Stat(Kind.FILE, size, file.mtime_ns, file.version, ttl)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
-        spot = await self._find(path)
+        spot = await self._paths.find(path)
         match spot.place:
             case "top":
                 yield README_NAME, self._readme
@@ -300,7 +160,7 @@ class GoogleDriveResource:
                     yield name, self._directory
                 return
             case "drives" | "shared":
-                names = await (self._all_drives(path) if spot.place == "drives" else self._shared(path))
+                names = await (self._paths.drives(path) if spot.place == "drives" else self._paths.shared(path))
             case "by-id":
                 return
             case "folder":
@@ -331,7 +191,7 @@ class GoogleDriveResource:
     # ---------------------------------------------------------------------------------------------- reading
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
-        spot = await self._find(path)
+        spot = await self._paths.find(path)
         if spot.place == "readme":
             yield README.encode()[start:stop]
             return
@@ -353,7 +213,7 @@ class GoogleDriveResource:
             async for block in stream:
                 yield block
 
-    async def _cells(self, spot: _Spot, file: DriveFile) -> AsyncIterator[bytes]:
+    async def _cells(self, spot: Spot, file: DriveFile) -> AsyncIterator[bytes]:
         if spot.inner == "sheet.json":
             yield json_text(await self._spreadsheet(file, spot.path))
             return
@@ -380,7 +240,7 @@ class GoogleDriveResource:
         self, path: Path, version: str, start: int = 0, stop: int | None = None
     ) -> AsyncIterator[bytes]:
         """The rest of an interrupted read, if the file is still the same."""
-        spot = await self._find(path)
+        spot = await self._paths.find(path)
         if spot.place != "file" or spot.file is None:
             raise fail(errno.ESTALE, path)
         now = await self._index.file(spot.file.id, path)
@@ -421,7 +281,7 @@ class GoogleDriveResource:
         """The id of the folder in which `path` is or will be."""
         if path == ROOT:
             raise fail(errno.EBUSY, path)
-        above = await self._find(path.parent)
+        above = await self._paths.find(path.parent)
         if above.place in ("file", "sheet", "readme"):
             raise fail(errno.ENOTDIR, path)
         if above.place != "folder" or above.file is None:
@@ -469,7 +329,7 @@ class GoogleDriveResource:
     async def _by_id_spot(self, path: Path) -> DriveFile | None:
         """The file behind a path by id, where a link was followed."""
         if len(path.parts) == 2 and path.parts[0] == BY_ID:
-            return (await self._find(path)).file
+            return (await self._paths.find(path)).file
         return None
 
     def _check_content(self, file: DriveFile, path: Path) -> None:
@@ -498,7 +358,7 @@ class GoogleDriveResource:
         if folder and not file.parents:
             file = file._replace(parents=(folder,))
         self._index.put(file)
-        self._single.pop(file.id, None)
+        self._paths.single.pop(file.id, None)
         return self._stat(file, path)
 
     async def mkdir(self, path: Path) -> None:
@@ -517,7 +377,7 @@ class GoogleDriveResource:
 
     async def _own(self, path: Path) -> tuple[DriveFile, str]:
         """A file that can be removed or moved, and its folder."""
-        spot = await self._find(path)
+        spot = await self._paths.find(path)
         if spot.file is None or not spot.above or spot.place == "sheet":
             raise fail(errno.EPERM, path, "Operation not permitted: this is not a file of a folder")
         return spot.file, spot.above
@@ -534,7 +394,7 @@ class GoogleDriveResource:
         address = f"/drive/v3/files/{file.id}?supportsAllDrives=true&fields=id"
         await self._rest.send("PATCH", address, path=path, json_body={"trashed": True}, repeatable=True)
         self._index.drop(file.id)
-        self._single.pop(file.id, None)
+        self._paths.single.pop(file.id, None)
 
     async def rename(self, src: Path, dst: Path) -> None:
         self._check_writable(src)
@@ -566,7 +426,7 @@ class GoogleDriveResource:
 
     async def copy(self, src: Path, dst: Path) -> None:
         self._check_writable(dst)
-        spot = await self._find(src)
+        spot = await self._paths.find(src)
         if spot.place != "file" or spot.file is None or is_native(spot.file.mime):
             raise fail(errno.ENOTSUP, src)
         folder = await self._folder_for(dst)
@@ -614,13 +474,12 @@ class GoogleDriveResource:
         async with closing(listed_files(self._rest, terms, path)) as files:
             async for data in files:
                 if self.config.folder_id is not None:
-                    self._linked.add(str(data["id"]))
+                    self._paths.linked.add(str(data["id"]))
                 yield {"path": f"{BY_ID}/{data['id']}", **data}
 
     def forget(self, path: Path = ROOT) -> None:
         self._index.forget()
-        self._single.clear()
-        self._drives = {}, 0.0
+        self._paths.forget()
 
     async def close(self) -> None:
         self.forget()
