@@ -492,6 +492,12 @@ def test_query_searches_and_asks(drive: DriveFake) -> None:
     assert [one[0] for one in found[:4]] == ["hello\n", "q3.csv\n", "Ada\n", "2\n"] and found[4][2] == 0
 
 
+def test_words_are_not_taken_for_terms(drive: DriveFake) -> None:
+    drive.add("n.txt", b"it's in a = b")
+    found = shell(drive, 'query /d "it\'s in a = b" | jq -r .name', "query /d \"'0Aroot' in parents\" | wc -l")
+    assert found[0] == ("n.txt\n", "", 0) and int(found[1][0]) == 6
+
+
 def test_a_folder_as_the_whole_mount(drive: DriveFake) -> None:
     id = drive.named("Reports")[0]["id"]
     drive.add("out", None, id, SHORTCUT, shortcutDetails={"targetId": drive.named("a.txt")[0]["id"]})

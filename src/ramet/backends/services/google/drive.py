@@ -59,7 +59,11 @@ from ramet.core.resource import Cap, Data, Description, How
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 
-_EXPRESSION: Final = re.compile(r"\b(contains|in|has)\b|[=<>]")
+_EXPRESSION: Final = re.compile(
+    r"\b(name|fullText|mimeType|\w+Time|trashed|starred|sharedWithMe|properties|appProperties|visibility"
+    r"|shortcutDetails\.\w+)\s*(=|!=|[<>]=?|contains\b|has\b)|'\s+in\s+(parents|owners|writers|readers)\b"
+)
+"""Terms of Drive's search, as opposed to words."""
 README: Final = """\
 # Google Drive
 
