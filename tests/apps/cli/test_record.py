@@ -118,3 +118,12 @@ def test_addresses_are_completed(filled: Ramet, line: str, found: list[str], tmp
     assert invoke([], env=env).stdout.split() == found
     rest = [word.rpartition("@")[2].rpartition(":")[2] for word in found]
     assert invoke([], env={**env, "_RAMET_COMPLETE": "bash"}).stdout.split() == rest, "bash completes the last piece"
+
+
+def test_the_shell_names_its_user_and_shows_who_wrote_what(ramet: Ramet) -> None:
+    lines = ("echo one > /f", "!commit first", "cd /tmp", "!show ../f", "!show 1:/f", "!blame /f", "!log", "!log many")
+    ramet("create", "w")
+    told = ramet("shell", "w", stdin="\n".join(lines) + "\n", RAMET_AGENT="ada")
+    assert told.splitlines()[1:3] == ["one", "one"]
+    assert "w-1              ada            1 one" in told and "'many' is not a number" in told
+    assert json.loads(ramet("history", "w", "--json"))[0]["agent"] == "ada"

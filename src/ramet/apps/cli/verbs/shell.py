@@ -20,8 +20,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import split_name
-from ramet.apps.cli.options import ConfigFile, Where
-from ramet.apps.cli.output import iso_time, local_time, report_note
+from ramet.apps.cli.options import ConfigFile, Where, user_name
+from ramet.apps.cli.output import ago, iso_time, report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.patches import show_patches
 from ramet.apps.cli.progress import progress_bar
@@ -37,11 +37,15 @@ if TYPE_CHECKING:
     from ramet.workspace.stored.file_patch import FilePatch
     from ramet.workspace.stored.store import Store
 
+NEWEST: Final = 20
+"""Revisions that `!log` shows."""
 LINES: Final = 3
 """Number of commands named in the message of a shell's last revision."""
 VERBS: Final = {
     "!commit": ("[MESSAGE]", "commit now"),
-    "!log": ("", "show the revisions, newest first"),
+    "!log": ("[NUMBER]", "show the newest revisions"),
+    "!show": ("[REVISION:]PATH", "print a file of a revision; without one, of the newest"),
+    "!blame": ("PATH", "show who wrote each line up to the newest revision"),
     "!diff": ("", "show changes since the last revision"),
     "!fork": ("NAME", "commit, then create another workspace from here"),
     "!tag": ("TAG", "tag the last revision"),
@@ -114,12 +118,12 @@ class Terminal:
         self._loop, self._store, self._ws = loop, store, ws
         self._since = time.time()
         self._told = getattr(ws.history, "next_number", 0)  # a server knows its own
-        self._status = 0
+        self._status, self._agent = 0, user_name()
         if getattr(ws, "programs", None) is not None and has_terminal():
             self._user = UserTerminal()
             self._more = {"stdin": self._user.input, "env": {"TERM": os.environ.get("TERM", "xterm")}}
         self._own: dict[str, Callable[[str], None]] = {
-            "!commit": self._commit, "!log": self._log, "!diff": self._diff, "!fork": self._fork, "!tag": self._tag,
+            "!commit": self._commit, "!log": self._log, "!show": self._show, "!blame": self._blame, "!diff": self._diff, "!fork": self._fork, "!tag": self._tag,
             "!mounts": self._mounts, "!help": self._help,
         }  # fmt: skip
 
@@ -156,7 +160,10 @@ class Terminal:
         if lines:
             shown = self._ws.secrets.scrub_text("; ".join(lines[-LINES:]))
             with progress_bar() as progress:
-                self._loop.run(self._ws.save(f"... {shown}" if len(lines) > LINES else shown, progress=progress))
+                before = self._ws.base
+                made = self._loop.run(self._ws.save(f"... {shown}" if len(lines) > LINES else shown, progress=progress))
+            if made is not None and made != before and sys.stdin.isatty():
+                print(f"committed {made.name}")
 
     def _do(self, text: str) -> None:
         word, _, rest = text.strip().partition(" ")
@@ -279,7 +286,7 @@ class Terminal:
             pass
 
     async def _run(self, text: str) -> None:
-        execution = self._ws.execute(text, **self._more)
+        execution = self._ws.execute(text, agent_id=self._agent, **self._more)
         async for piece in execution:
             stream = sys.stdout if piece.fd == 1 else sys.stderr
             stream.buffer.write(piece.data)
@@ -294,10 +301,39 @@ class Terminal:
         print(revision.name)
         report_note(revision, message)
 
-    def _log(self, _: str) -> None:
-        for revision in self._store[self._ws.name].log():
-            when = local_time(iso_time(revision.time))
-            print(f"{revision.name:<16} {when}  {revision.message}")
+    def _log(self, number: str) -> None:
+        if number and not number.isdecimal():
+            raise RametError("invalid_argument", f"{number!r} is not a number", "Write !log 50.")
+        log = self._store[self._ws.name].log()
+        most = int(number or NEWEST)
+        for revision in log[:most]:
+            who = revision.agent or revision.author
+            print(f"{revision.name:<16} {ago(iso_time(revision.time)):<16} {who:<10} {revision.message}")
+        if len(log) > most:
+            print(f"... {len(log) - most} more: !log {len(log)}")
+
+    def _show(self, place: str) -> None:
+        revision, colon, path = place.rpartition(":")
+        if not path:
+            raise RametError("invalid_argument", "missing path", "Write !show /path or !show 3:/path.")
+        for block in self._store[self._ws.name].show(self._absolute(path), revision if colon else None):
+            sys.stdout.buffer.write(block)
+        sys.stdout.flush()
+
+    def _blame(self, path: str) -> None:
+        if not path:
+            raise RametError("invalid_argument", "missing path", "Write !blame /path.")
+        for line in self._store[self._ws.name].blame(self._absolute(path)):
+            who = line.writer.agent_id if line.writer is not None else line.author
+            print(f"{line.revision.name:<16} {who:<10} {line.number:>5} {line.text.decode('utf-8', 'replace')}", end="")
+
+    def _absolute(self, path: str) -> str:
+        from ramet.core.paths import parse
+
+        return str(parse(path, parse(str(self._cwd()))))
+
+    def _cwd(self) -> object:
+        return self._ws.get_session().cwd
 
     def _diff(self, _: str) -> None:
         seen: dict[str, str] = {}
@@ -356,6 +392,9 @@ class RemoteTerminal(Terminal):
         seq = self._ws.revision or ("" if head is None else head.seq)
         cwd = self._loop.run(self._ws.get_session()).cwd
         return _colored_prompt(f"{self._ws.name}{f'@{seq}' if seq else ''}", cwd)
+
+    def _cwd(self) -> object:
+        return self._loop.run(self._ws.get_session()).cwd
 
     def _names(self) -> set[str]:
         from ramet.commands.framework.table import COMMANDS
