@@ -191,7 +191,7 @@ def test_help_of_verbs(tmp_path: Path) -> None:
     told = command("bind", "--help", home=tmp_path).stdout
     assert told.startswith("Usage: ramet bind NAME FOLDER [PROGRAM...] [OPTIONS]\n\nBind a real directory")
     assert "Examples\n  ramet bind demo ./work -- make test\n" in told
-    assert "\n  -m, --message MESSAGE  Message of the revision.\n" in told
+    assert "\n  -m, --message MESSAGE   Message of the revision.\n" in told
     assert max(map(len, told.splitlines())) <= 100
     assert "Verbs\n  new     Create a key in a new file." in command("keys", "-h", home=tmp_path).stdout
     assert command("keys", home=tmp_path).returncode == 2

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ramet.apps.cli.addresses import name_only
 from ramet.apps.cli.options import Message, Name, Quiet, Where
@@ -15,6 +15,8 @@ from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, local_store
+from ramet.apps.cli.turns import Turns, socket_path
+from ramet.concurrency.tasks import give_up
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
@@ -33,14 +35,17 @@ def bind(
     prefix: Annotated[str | None, Option(help="Mount to bind; required if several mounts have files.")] = None,
     keep: Annotated[bool, Option("--keep", help="Keep the directory's content and commit it.")] = False,
     message: Message = "",
+    turn_on_idle: Annotated[str | None, Option(help="Make a revision after each pause of this length: 2s.")] = None,
     quiet: Quiet = False,
 ) -> int:
     """Bind a real directory to a workspace while a program runs in it, then commit the result.
-    The program runs on this machine and is not confined to the directory. No other writer can open the workspace
+    The program runs on this machine and is not confined to the directory. `ramet turn` makes a revision meanwhile, and
+    `ramet rewind` goes back to one. No other writer can open the workspace
     meanwhile. After a crash, the next open of the workspace commits what is in the directory. The status is the
     program's.
     """
     from ramet.backends.local.disk import DiskResource
+    from ramet.store.refs.retention import parse_duration
 
     words = program or [os.environ.get("SHELL") or "/bin/sh"]
     found, where, place = local_store(store), name_only(name), Path(folder).expanduser()
@@ -55,8 +60,10 @@ def bind(
     place.mkdir(parents=True, exist_ok=True)
     given: Any = {prefix: DiskResource(str(place))}
     opening = found.open(where, commit="never", **{"resources" if there and not keep else "mounts": given})
-    environ = {**os.environ, "RAMET_HOME": _absolute(store), "RAMET_WORKSPACE": where}
-    status, made = asyncio.run(_run_bound(opening, str(place), words, environ, message, quiet))
+    environ = {**os.environ, "RAMET_HOME": absolute_store(store), "RAMET_WORKSPACE": where}
+    pause = None if turn_on_idle is None else parse_duration(turn_on_idle)
+    line = BoundProgram(str(place.absolute()), prefix, words, environ, message, quiet, pause)
+    status, made = asyncio.run(_run_bound(opening, line))
     if not quiet:
         print(made, file=sys.stderr)
     return status
@@ -75,23 +82,41 @@ def _only_mount(head: Revision | None) -> str:
     return "/"
 
 
-def _absolute(store: str) -> str:
+def absolute_store(store: str) -> str:
     """Return the store's address for a program in another directory."""
     return store if "://" in store else os.path.abspath(os.path.expanduser(store))
 
 
-async def _run_bound(
-    opening: WorkspaceOpener, folder: str, program: list[str], environ: dict[str, str], message: str, quiet: bool
-) -> tuple[int, str]:
+class BoundProgram(NamedTuple):
+    """What runs in which directory."""
+
+    folder: str
+    prefix: str
+    words: list[str]
+    environ: dict[str, str]
+    message: str
+    quiet: bool
+    pause: float | None
+
+
+async def _run_bound(opening: WorkspaceOpener, line: BoundProgram) -> tuple[int, str]:
     async with opening as ws:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)  # SIGINT goes to the program
-        try:
-            child = await asyncio.create_subprocess_exec(*program, cwd=folder, env=environ)
-        except OSError as error:
-            raise RametError("not_found", f"cannot run {program[0]}: {error.strerror}", "install it") from None
-        status = await child.wait()
-        subject = ws.secrets.scrub_text(" ".join(program)[:72])
-        with progress_bar(quiet) as progress:
-            made = await ws.commit(message, subject=subject, progress=progress)
-        report_note(made, message)
+        turns = Turns(ws, line.folder, line.prefix)
+        idle: asyncio.Task[None] | None = None
+        async with turns.served(socket_path(line.environ["RAMET_HOME"], ws.name)):
+            before = 0 if line.pause is None else await asyncio.to_thread(turns.state)
+            try:
+                child = await asyncio.create_subprocess_exec(*line.words, cwd=line.folder, env=line.environ)
+            except OSError as error:
+                raise RametError("not_found", f"cannot run {line.words[0]}: {error.strerror}", "install it") from None
+            if line.pause is not None:
+                idle = asyncio.create_task(turns.turn_when_idle(line.pause, before))
+            status = await child.wait()
+            if idle is not None:
+                await give_up((idle,))
+        subject = ws.secrets.scrub_text(" ".join(line.words)[:72])
+        with progress_bar(line.quiet) as progress:
+            made = await ws.commit(line.message, subject=subject, progress=progress)
+        report_note(made, line.message)
         return status if status >= 0 else 128 - status, made.name
