@@ -123,7 +123,8 @@ class Terminal:
             self._user = UserTerminal()
             self._more = {"stdin": self._user.input, "env": {"TERM": os.environ.get("TERM", "xterm")}}
         self._own: dict[str, Callable[[str], None]] = {
-            "!commit": self._commit, "!log": self._log, "!show": self._show, "!blame": self._blame, "!diff": self._diff, "!fork": self._fork, "!tag": self._tag,
+            "!commit": self._commit, "!log": self._log, "!show": self._show, "!blame": self._blame, "!diff": self._diff,
+            "!fork": self._fork, "!tag": self._tag,
             "!mounts": self._mounts, "!help": self._help,
         }  # fmt: skip
 
