@@ -298,8 +298,8 @@ Every public name of `ramet`, from its docstring. [Keeping workspaces](store.md)
 [cookbook](cookbook.md) show them at work; a client's `RemoteStore` and `RemoteWorkspace` have the same methods.
 """
 GROUPS = (
-    ("Workspaces", ("Workspace", "SyncWorkspace", "IOResult", "CommandFailed", "Settings", "Limits", "MountMode", "Policy",
-                    "load_config")),
+    ("Workspaces", ("Workspace", "SyncWorkspace", "IOResult", "CommandFailed", "Settings", "Limits", "MountMode",
+                    "Policy", "load_config")),
     ("The store", ("Store", "OpenOptions", "CommitPolicy", "Revision", "Tag", "BlameLine", "Retention")),
     ("The record", ("Record", "RecordFilter")),
     ("Agents and servers", ("AgentRun", "connect")),
@@ -325,7 +325,8 @@ def python_page() -> str:
                 lines += described("store[NAME]", StoredWorkspaceRef)
                 lines += described("async with store.open(NAME) as ws", StoredWorkspace, Workspace=ramet.Workspace)
     lines.append("## Backends\n")
-    lines += ["[The table of backends](backends.md) says what each is and needs.\n", "| name | arguments |", "|---|---|"]
+    lines += ["[The table of backends](backends.md) says what each is and needs.\n"]
+    lines += ["| name | arguments |", "|---|---|"]
     for name in sorted(set(ramet.__all__) - shown):
         lines.append(f"| `{name}` | `{escaped(signature(getattr(ramet, name)))}` |")
     return "\n".join(lines) + "\n"
@@ -362,8 +363,9 @@ def signature(value: Any) -> str:
         found = inspect.signature(value)
     except (TypeError, ValueError):
         return ""
-    plain_ones = [one.replace(annotation=inspect.Parameter.empty) for one in found.parameters.values() if one.name != "self"]
-    text = str(found.replace(parameters=plain_ones, return_annotation=inspect.Signature.empty))
+    named = [one for one in found.parameters.values() if one.name != "self"]
+    bare = [one.replace(annotation=inspect.Parameter.empty) for one in named]
+    text = str(found.replace(parameters=bare, return_annotation=inspect.Signature.empty))
     return re.sub(r"<([\w.]+)[^>]*>", r"\1", text)
 
 
@@ -432,10 +434,18 @@ def schema_text() -> str:
     return json.dumps(schema(), indent=1) + "\n"
 
 
+def nav_text() -> str:
+    """The navigation of the site, as `zensical.toml` has it."""
+    rows = [f'  {{ "{section}" = [{", ".join(json.dumps(page) for page in pages)}] }},\n' for section, pages in SITE]
+    return f"nav = [\n{''.join(rows)}]\n"
+
+
 def main() -> None:
     for name, make in PAGES.items():
         (HERE / name).write_text(make())
         print(f"docs/{name}")
+    site = HERE.parent / "zensical.toml"
+    site.write_text(re.sub(r"nav = \[\n.*?\n\]\n", nav_text(), site.read_text(), flags=re.DOTALL))
     SCHEMA.write_text(schema_text())
     print(SCHEMA.relative_to(HERE.parent))
 

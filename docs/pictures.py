@@ -82,8 +82,9 @@ def terminal(home: str) -> str:
             f'xml:space="preserve">{html.escape(text)}</text>'
         )
     height = TOP + len(rows) * LINE + 8
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" \
-role="img" aria-label="ramet exec, log, blame, undo and agents in a terminal">
+    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" \
+aria-label="ramet exec, log, blame, undo and agents in a terminal">
 <style>
   rect {{ fill: #10181b }} circle {{ fill: #3b4a4f }}
   text {{ font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #c9d4d1 }}
