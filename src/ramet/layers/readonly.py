@@ -32,4 +32,19 @@ class ReadOnly(Immutable, Passthrough):
         openable = extension(self.inner, Openable)  # type: ignore[type-abstract]
         if openable is None:
             raise fail(errno.ENOTSUP, path)
-        return openable.open(path, write=False)
+        handle = openable.open(path, write=False)
+        return _Unlent(handle) if hasattr(handle, "lend") else handle
+
+
+class _Unlent:
+    """A handle whose descriptor no program gets: it could open the same file again, for writing."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self.pread, self.block, self.stat, self.close = handle.pread, handle.block, handle.stat, handle.close
+
+    def pwrite(self, offset: int, data: bytes) -> int:
+        raise fail(errno.EBADF)
+
+    def truncate(self, size: int) -> None:
+        raise fail(errno.EBADF)

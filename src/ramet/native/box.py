@@ -12,7 +12,7 @@ import os
 import select
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -69,8 +69,11 @@ class Box:
     """A sandbox over `trees` (workspace prefix to overlay) and `binds`."""
 
     def __init__(
-        self, options: Native, layout: Layout, trees: Mapping[str, TreePlace], binds: Sequence[Bind] = ()
-    ) -> None:
+        self, options: Native, layout: Layout, trees: Mapping[str, TreePlace], binds: Sequence[Bind] = (),
+        fixed: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        self._fixed = fixed
+        """Trees that programs cannot write to."""
         self._options, self._layout, self._trees, self._binds = options, layout, dict(trees), list(binds)
         self._helper: Process | None = None
         self._socket: socket.socket | None = None
@@ -165,6 +168,8 @@ class Box:
         found += ["--proc", "/proc", "--dev", "/dev"]
         for bind in self._binds:
             found += ["--bind" if bind.writable else "--ro-bind", bind.directory, bind.prefix]
+        for prefix in sorted(self._fixed):
+            found += ["--remount-ro", prefix]
         return [*found, "--chdir", "/"]
 
     def _enter(self, prefixes: Sequence[str] = ()) -> dict[str, int]:

@@ -44,6 +44,7 @@ class Runtime:
         self._running = 0
         self._places: dict[str, TreePlace] = {}
         self._binds: list[Bind] = []
+        self._fixed: set[str] = set()
         self._uppers: dict[str, Upper] = {}
         self._trees: dict[str, TreeResource] = {}
         self._box: Box | None = None
@@ -153,6 +154,10 @@ class Runtime:
         self._places[prefix] = place
         return place
 
+    def protect(self, prefix: str) -> None:
+        """Let programs read a tree only."""
+        self._fixed.add(prefix)
+
     def add_directory(self, prefix: str, directory: str, *, writable: bool) -> None:
         """Let programs see a host directory."""
         self._binds.append(Bind(directory, prefix, writable))
@@ -178,7 +183,7 @@ class Runtime:
 
     def _build(self) -> None:
         self._make_mount_points()
-        self._box = Box(self.options, self.layout, self._places, self._binds)
+        self._box = Box(self.options, self.layout, self._places, self._binds, self._fixed)
         owner = self.layout.owner
         for prefix, fd in self._box.build().items():
             if prefix in self._trees:

@@ -72,6 +72,8 @@ class NativePrograms:
                     runtime.add_directory(str(prefix), mount.directory, writable=writable)
                 else:
                     self._unseen.append(f"{prefix} ({type(mount.resource).__name__})")
+                if mount.memory is not None and mount.mode is MountMode.READ:
+                    runtime.protect(str(prefix))
             self.trees = runtime.open()
         except BaseException:
             runtime.close()
@@ -93,6 +95,8 @@ class NativePrograms:
             runtime.reopen()
             return mount
         runtime.add_memory(prefix, mount.memory)
+        if mount.mode is MountMode.READ:
+            runtime.protect(prefix)
         runtime.reopen()
         return replace(mount, resource=self.trees[prefix])
 

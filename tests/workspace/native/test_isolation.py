@@ -11,11 +11,16 @@ import secrets
 import socket
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.workspace.native.conftest import SECONDS, need
 
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
+from ramet.core.paths import parse
 from ramet.native.options import Native, NativeLimits
+from ramet.workspace.mounts import MountForm, MountMode
 from ramet.workspace.result import IOResult
 from ramet.workspace.workspace import Workspace
 
@@ -241,3 +246,50 @@ def test_a_tree_deeper_than_any_path_can_be_closed(native: Native) -> None:
 
     found, root = asyncio.run(steps())
     assert found.stdout == b"0\n" and not os.path.exists(root)
+
+
+def test_read_only_mounts_stay_so_whatever_a_program_is_given(native: Native, tmp_path: Path) -> None:
+    """A descriptor must not be a way to open the file again for writing."""
+    need("python3")
+    folder = tmp_path / "fixed"
+    folder.mkdir()
+    (folder / "f").write_text("kept")
+    ram = RAMResource()
+    asyncio.run(ram.write(parse("/f"), b"kept"))
+    again = "import os; print(os.read(0, 9)); os.write(os.open('/proc/self/fd/0', os.O_RDWR), b'lost')"
+    mounts: dict[str, MountForm] = {"/ram": (ram, MountMode.READ)}
+    if os.geteuid():  # root's box cannot reach the directory of a test
+        mounts["/disk"] = DiskResource(folder), MountMode.READ
+
+    async def steps() -> None:
+        async with Workspace(mounts, native=SMALL) as ws:
+            for path in (f"{prefix}/f" for prefix in mounts):
+                found = await ws.execute(f'python3 -c "{again}" < {path}', timeout=SECONDS)
+                assert found.stdout == b"b'kept'\n"
+                assert (await ws.execute(f"cat {path}")).stdout == b"kept"
+                assert (await ws.execute(f"echo lost > {path}", native=True, timeout=SECONDS)).exit_code != 0
+                assert (await ws.execute(f"rm -f {path}", native=True, timeout=SECONDS)).exit_code != 0
+
+    asyncio.run(steps())
+    assert (folder / "f").read_text() == "kept"
+
+
+def test_descriptors_that_a_program_gets_lead_nowhere(secret_file: str) -> None:
+    need("python3")
+    tries = (
+        "import os\n"
+        "for fd in map(int, os.listdir('/proc/self/fd')):\n"
+        f"    for path in ('..', '../../../../../..{secret_file}', '{secret_file}'):\n"
+        "        try: os.open(path, os.O_RDONLY, dir_fd=fd) if path[0] != '/' else None\n"
+        "        except OSError: continue\n"
+        "        print('out', fd, os.readlink(f'/proc/self/fd/{fd}')) if path[0] != '/' else None\n"
+        f"print(os.path.exists('{secret_file}'), os.path.exists('/proc/self/fd/0/../{secret_file}'))\n"
+    )
+
+    async def steps() -> bytes:
+        async with Workspace(native=SMALL) as ws:
+            await ws.dispatch("write", "/t.py", tries.encode())
+            await ws.execute("echo x > /f; exec 7< /f 8> /g", timeout=SECONDS)
+            return (await ws.execute("echo x | python3 /t.py 3< / > /o | cat; cat /o", timeout=SECONDS)).stdout
+
+    assert asyncio.run(steps()) == b"False False\n"
