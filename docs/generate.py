@@ -58,7 +58,8 @@ def commands_page() -> str:
 
 FAMILIES = {
     "archives": "Archives", "binary": "Bytes and digests", "data": "Data: JSON, YAML, tables, databases",
-    "diff": "Differences and patches", "files": "Files and directories", "math": "Arithmetic", "patch": "Patches",
+    "diff": "Differences and patches", "files": "Files and directories", "math": "Arithmetic",
+    "network": "The network", "patch": "Patches",
     "script": "For scripts", "search": "Search", "system": "System and processes", "text": "Text", "awk": "awk",
     "sed": "sed", "network": "Network",
 }  # fmt: skip
@@ -372,7 +373,7 @@ def signature(value: Any) -> str:
 SITE = (
     ("Begin", ("index.md", "quickstart.md", "cookbook.md", "troubleshooting.md", "tenets.md", "glossary.md")),
     ("How to", ("config.md", "store.md", "ui.md", "http.md", "typescript.md", "mcp.md", "agents.md", "openai-agents.md",
-                "agent-run.md", "shell.md", "native.md", "backends.md", "writing-a-backend.md",
+                "agent-run.md", "shell.md", "native.md", "network.md", "backends.md", "writing-a-backend.md",
                 "writing-a-service.md")),
     ("Reference", ("cli.md", "python.md", "config-reference.md", "http-reference.md", "surfaces.md", "commands.md",
                    "errors.md", "format.md", "store-promises.md", "architecture.md", "native-internals.md",

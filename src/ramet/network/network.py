@@ -98,6 +98,11 @@ class Network:
         more = tuple(NetworkRule.parse(NetworkVerdict.ALLOW, row) for row in rows)
         return Network((*self.rules, *more), self.default, self.limits, self.credentials)
 
+    @classmethod
+    def with_hosts(cls, network: Network | None, hosts: Iterable[str] | None) -> Network | None:
+        """A policy that allows these hosts too, as command lines name them; None for none at all."""
+        return network if not hosts else (network or cls()).allowing(hosts)
+
     def decide(self, out: Outgoing) -> Decision:
         """What the rules say of a request, before any name is looked up."""
         for rule in self.rules:

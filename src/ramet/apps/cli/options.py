@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.stores import any_store
+from ramet.apps.cli.stores import SERVERS, any_store
 from ramet.core.errors import RametError
 from ramet.core.stat import Kind
+from ramet.network.network import Network
+
+if TYPE_CHECKING:
+    from ramet.workspace.config import Config
 
 Where = Annotated[
     str,
@@ -23,7 +27,23 @@ Agent = Annotated[
     Option(envvar="RAMET_AGENT", help="Agent that the history names as the author. Default: your user name."),
 ]
 Wait = Annotated[float, Option(help="Seconds to wait while another process holds the workspace.")]
+AllowHost = Annotated[
+    list[str] | None,
+    Option(help="Let commands reach this host: api.example.org, *.example.org:443, 127.0.0.1:8080; repeatable."),
+]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
+
+
+def network_options(config: Config | None, hosts: list[str] | None, place: str) -> dict[str, Any]:
+    """The option of `Store.open` for `--allow-host`: what the configuration allows, and these hosts."""
+    if not hosts:
+        return {}
+    if place.startswith(SERVERS):
+        raise RametError(
+            "unsupported", "cannot open the network to a server's workspace from here",
+            "Pass --network-allow to `ramet serve`, or `network:` in its configuration.",
+        )  # fmt: skip
+    return {"network": Network.with_hosts(None if config is None else config.network, hosts)}
 
 
 def user_name() -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ramet import __version__
 from ramet.core.errors import RametError, missing_extra
 from ramet.core.paths import parse
+from ramet.network.network import Network
 from ramet.store.model.address import parse_address
 from ramet.workspace.agent.tools import TOOLS, Tool, Toolbox, call_tool, chosen_tools, what_runs
 from ramet.workspace.config import Config
@@ -121,13 +122,21 @@ async def _resource(box: Toolbox, uri: str) -> Any:
 
 @asynccontextmanager
 async def _open_server(
-    store: Store | RemoteStore, name: str, tools: Iterable[str] | None, config: Config | None, native: bool = False
+    store: Store | RemoteStore,
+    name: str,
+    tools: Iterable[str] | None,
+    config: Config | None,
+    native: bool = False,
+    network: Network | None = None,
 ) -> AsyncIterator[Server[Any]]:
     """Open a workspace of a store or a remote server, and yield its MCP server."""
     if name not in store:
         store.create(name, native=native)
     if isinstance(store, Store):
-        more: dict[str, Any] = {"native": True} if native else {}
+        more: dict[str, Any] = {
+            **({"native": True} if native else {}),
+            **({} if network is None else {"network": network}),
+        }
         async with store.open(name, **more) if config is None else config.open(store, name, **more) as ws:
             yield mcp_server(ws, tools)
         return
@@ -146,9 +155,13 @@ async def run_stdio(
     *,
     config: Config | None = None,
     native: bool = False,
+    network: Network | None = None,
 ) -> None:
     """Serve a workspace on stdin and stdout; commit changes when the client disconnects."""
-    async with _open_server(store, name, tools, config, native) as server, stdio_server() as (reading, writing):
+    async with (
+        _open_server(store, name, tools, config, native, network) as server,
+        stdio_server() as (reading, writing),
+    ):
         await server.run(reading, writing, server.create_initialization_options())
 
 
@@ -163,6 +176,7 @@ async def run_http(
     config: Config | None = None,
     listening: socket.socket | None = None,
     native: bool = False,
+    network: Network | None = None,
 ) -> None:
     """Serve a workspace on `http://127.0.0.1:PORT/mcp`, with a token if one is set.
 
@@ -175,7 +189,7 @@ async def run_http(
     from ramet.apps.server.connections import configure
     from ramet.apps.server.settings import ServerSettings
 
-    async with _open_server(store, name, tools, config, native) as served:
+    async with _open_server(store, name, tools, config, native, network) as served:
         settings = ServerSettings(token=token)
         app = BoundedBody(served.streamable_http_app(), settings.bounds.json_bytes)
         http = configure(Authentication(app, settings), settings.bounds, port=port)

@@ -26,6 +26,7 @@ from ramet.apps.server.events import Events
 from ramet.apps.server.models import CreateSandbox
 from ramet.apps.server.settings import ServerSettings
 from ramet.core.errors import RametError
+from ramet.network.network import Network
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.grants import TRUSTED, acting_for
 from ramet.store.refs.refs import NAME, not_found
@@ -239,6 +240,7 @@ class OpenWorkspaces:
         options: dict[str, Any] = {
             "settings": self._workspace_settings(config), "wait": self.settings.wait,
             "commit": "timer" if timer else "close", "every": self.settings.every if timer else None,
+            "network": self._network(config),
         }  # fmt: skip
         if not self._allows_native(config):
             options["native"] = False
@@ -270,6 +272,11 @@ class OpenWorkspaces:
 
     def _config(self, name: str) -> Config | None:
         return self.settings.configs.get(name) or self.settings.configs.get("*")
+
+    def _network(self, config: Config | None) -> Network | None:
+        """What the commands of a workspace may reach: what its configuration says, else what the server says."""
+        own = None if config is None else config.network
+        return own if own is not None else self.settings.network
 
     def _allows_native(self, config: Config | None) -> bool:
         return self.settings.native or (config is not None and config.native)
@@ -376,10 +383,12 @@ class OpenWorkspaces:
             self._check_room()
             config = self._config(name)
             if ws is None and config is not None:
-                ws = await self.blocking(partial(config.workspace, native=native or None))
+                ws = await self.blocking(
+                    partial(config.workspace, native=native or None, network=self._network(config))
+                )
             if ws is None:
                 given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
-                ws = Workspace(given, settings=self._workspace_settings(), native=native)
+                ws = Workspace(given, settings=self._workspace_settings(), native=native, network=self.settings.network)
             hosted = self._open[name] = OpenWorkspace(name, ws, None, self.events)
             hosted.owner = owner
             return hosted
@@ -415,7 +424,7 @@ class OpenWorkspaces:
         mounts, resources = self._server_mounts(bound or name)
 
         def opens(name: str, **options: Any) -> WorkspaceOpener:
-            options["settings"] = self._workspace_settings(config)
+            options["settings"], options["network"] = self._workspace_settings(config), self._network(config)
             if not self._allows_native(config):
                 options["native"] = False
             if config is None:
@@ -424,8 +433,10 @@ class OpenWorkspaces:
 
         def unbound(**options: Any) -> Workspace:
             if config is None:
-                return Workspace(mounts, settings=self._workspace_settings(), **options)
-            return replace(config, secrets={**config.secrets, **options["secrets"]}).workspace()
+                return Workspace(mounts, settings=self._workspace_settings(), network=self.settings.network, **options)
+            return replace(config, secrets={**config.secrets, **options["secrets"]}).workspace(
+                network=self._network(config)
+            )
 
         async with self._alone(name):
             if name in self._open or (store is not None and await self.blocking(store.__contains__, name)):

@@ -11,6 +11,7 @@ from typing import Literal
 
 from ramet.core.errors import RametError
 from ramet.core.resource import Resource
+from ramet.network.network import Network
 from ramet.workspace.config import Config
 from ramet.workspace.mounts import MountForm
 
@@ -87,6 +88,8 @@ class ServerSettings:
     """Configurations by workspace name; `*` is the default."""
     native: bool = False
     """Whether workspaces that were created native run real programs on this machine."""
+    network: Network | None = None
+    """What commands may reach, in workspaces whose configuration says nothing about it; None for nothing."""
     tune_gc: bool = False
     """Collect garbage between requests instead of during them. Process-wide: only for a dedicated process."""
 

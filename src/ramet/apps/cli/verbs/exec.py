@@ -9,7 +9,18 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from ramet.apps.cli.entry import resume_gc
-from ramet.apps.cli.options import Agent, ConfigFile, Message, Quiet, Wait, Where, known_names, user_name
+from ramet.apps.cli.options import (
+    Agent,
+    AllowHost,
+    ConfigFile,
+    Message,
+    Quiet,
+    Wait,
+    Where,
+    known_names,
+    network_options,
+    user_name,
+)
 from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
@@ -43,6 +54,8 @@ class ExecRequest(NamedTuple):
     from_stdin: bool = False
     """Whether the command was read from stdin."""
     tty: bool = False
+    hosts: list[str] | None = None
+    """Hosts that commands may reach."""
 
 
 def execute(
@@ -78,6 +91,7 @@ def execute(
         ),
     ] = False,
     native: Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")] = False,
+    allow_host: AllowHost = None,
     tty: Annotated[
         bool, Option("--tty", "-t", help="Run the command by real bash on a terminal: editors, REPLs, progress bars.")
     ] = False,
@@ -100,7 +114,7 @@ def execute(
         "meta": {key: _number(value) for key, value in _pairs("--meta", meta)} | ({"run": run} if run else {}),
     }  # fmt: skip
     request = ExecRequest(
-        name, text, store, options, message, author, config, quiet, as_json, native, wait, from_stdin, tty
+        name, text, store, options, message, author, config, quiet, as_json, native, wait, from_stdin, tty, allow_host
     )  # fmt: skip
     return asyncio.run(_run(request))
 
@@ -209,6 +223,7 @@ def _open(line: ExecRequest) -> tuple[Any, str]:
 
     config = config_of(line.config)
     more: dict[str, Any] = {**({"native": True} if line.native else {}), **({"wait": line.wait} if line.wait else {})}
+    more.update(network_options(config, line.hosts, line.store))
     if line.native and line.store.startswith(SERVERS):
         raise RametError(
             "unsupported", "cannot turn on native programs of a server's workspace",

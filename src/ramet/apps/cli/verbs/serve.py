@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ramet.apps.cli.listen_port import listen
-from ramet.apps.cli.options import ConfigFile, Where
+from ramet.apps.cli.options import AllowHost, ConfigFile, Where, network_options
 from ramet.apps.cli.parameters import Argument, Given, Option
 from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
 from ramet.core.errors import RametError, missing_extra
+from ramet.network.network import Network
 
 
 def serve(
@@ -49,6 +50,10 @@ def serve(
     native: Annotated[
         bool, Option("--native", help="Run real programs on this machine, in workspaces that were created --native.")
     ] = False,
+    network_allow: Annotated[
+        list[str] | None,
+        Option(help="Let commands of every workspace without a `network:` of its own reach this host; repeatable."),
+    ] = None,
 ) -> None:
     """Serve the workspaces of the store over HTTP until interrupted; `docs/http.md` describes the API."""
     from ramet.apps.server.app import serve as run
@@ -77,7 +82,7 @@ def serve(
         bounds=Bounds(concurrency=value("concurrency", concurrency), rate=value("rate", rate)),
         configs={found.name or "*": found for found in configs},
         principals={} if principals is None else read_principals(principals), push_to=tuple(push_to or ()),
-        tune_gc=True, native=native,
+        tune_gc=True, native=native, network=Network.with_hosts(None, network_allow),
     )  # fmt: skip
     token = value("token_file", token_file)
     if token is None and (socket is None or value("rendezvous", rendezvous) is not None):
@@ -151,6 +156,7 @@ def mcp(
     http: Annotated[int | None, Option(help="Serve streamable HTTP on this port instead of stdio.")] = None,
     config: ConfigFile = None,
     native: Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")] = False,
+    allow_host: AllowHost = None,
 ) -> None:
     """Serve a workspace to a model over MCP; `docs/mcp.md` describes the tools."""
     import asyncio
@@ -161,12 +167,24 @@ def mcp(
     described = config_of(config)
     store = store if described is None else store_for(store, described)
     some = None if tools is None else tools.split(",")
+    network = network_options(described, allow_host, store).get("network")
     if http is None:
-        asyncio.run(run_stdio(any_store(store), name, some, config=described, native=native))
+        asyncio.run(run_stdio(any_store(store), name, some, config=described, native=native, network=network))
     else:
         home = HOME if store.startswith(SERVERS) else store
         token = read_token(Path(home).expanduser() / "server-token")
         at = listen("127.0.0.1", http)
         number = at.getsockname()[1]
         print(f"ramet serves {name} on http://127.0.0.1:{number}/mcp, token in {home}/server-token", file=sys.stderr)
-        asyncio.run(run_http(any_store(store), name, some, token=token, config=described, listening=at, native=native))
+        asyncio.run(
+            run_http(
+                any_store(store),
+                name,
+                some,
+                token=token,
+                config=described,
+                listening=at,
+                native=native,
+                network=network,
+            )
+        )

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import split_name
-from ramet.apps.cli.options import ConfigFile, Where, user_name
+from ramet.apps.cli.options import AllowHost, ConfigFile, Where, network_options, user_name
 from ramet.apps.cli.output import ago, iso_time, report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.patches import show_patches
@@ -61,6 +61,7 @@ def shell(
     create: Annotated[bool, Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
     config: ConfigFile = None,
     native: Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")] = False,
+    allow_host: AllowHost = None,
 ) -> int:
     """Open an interactive shell in a workspace. Leaving commits your changes; `!help` lists the shell's own verbs."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may have ignored it
@@ -71,6 +72,7 @@ def shell(
             raise RametError("invalid_argument", "missing argument NAME", "write ramet shell NAME, or -c NAME")
         where, revision = split_name(name)
         place = store if described_by is None else store_for(store, described_by)
+        allowed = network_options(described_by, allow_host, place)
         if place.startswith(SERVERS):
             if native:
                 raise RametError(
@@ -81,7 +83,7 @@ def shell(
         found = local_store(place)
         if create and where not in found:
             found.create(where, native=native)
-        more: dict[str, Any] = {"native": True} if native else {}
+        more: dict[str, Any] = {**({"native": True} if native else {}), **allowed}
         if described_by is None:
             opening = found.open(where, revision, **more)
         else:
