@@ -16,13 +16,15 @@ from ramet.shell.interp.state.shell_state import ShellState
 
 
 class ProcessGroup:
-    __slots__ = ("machine", "members", "number", "programs")
+    __slots__ = ("machine", "members", "number", "programs", "struck")
 
     def __init__(self) -> None:
         self.members: list[ShellState] = []
         self.programs: dict[asyncio.Task[int], ShellState] = {}
         self.machine: dict[ShellState, Callable[[int], None]] = {}
         """What delivers signals to the programs of the machine that its shells wait for."""
+        self.struck: set[ShellState] = set()
+        """Shells that the signal has reached, too, while they waited for such a program."""
         self.number = 0
 
     def signal(self, number: int) -> bool:
@@ -38,6 +40,7 @@ class ProcessGroup:
                 shell.instrumented = True
         for task, shell in self.programs.items():
             if shell in self.machine:
+                self.struck.add(shell)
                 self.machine[shell](number)
             elif shell.traps.get(name) != "":
                 task.cancel()
@@ -56,8 +59,9 @@ class ProcessGroup:
         finally:
             del self.programs[task]
         if not task.cancelled():
-            if not self.number or sh.single_command or sh not in self.members:
+            if sh not in self.struck or sh.single_command or sh not in self.members:
                 return task.result()
+            self.struck.discard(sh)
             if signals.NAMES[self.number] in sh.traps:
                 return task.result()
             sh.pending.clear()
