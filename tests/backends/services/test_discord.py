@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.support.discord_fake import GUILD, TOKEN, DiscordFake
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 
 from ramet import Workspace
 from ramet.backends import DiscordConfig, DiscordResource
@@ -52,15 +53,7 @@ def mounted(discord: DiscordFake, **settings: Any) -> DiscordResource:
 
 
 def shell(discord: DiscordFake, *scripts: str, **settings: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/d": mounted(discord, **settings)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode(), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/d": mounted(discord, **settings)}, scripts)
 
 
 @pytest.mark.parametrize("check", READING, ids=lambda check: check.name)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.support.langfuse_fake import PUBLIC, SECRET, WHEN, LangfuseFake
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 
 from ramet import Workspace
 from ramet.backends import LangfuseConfig, LangfuseResource
@@ -34,15 +35,7 @@ def mounted(langfuse: LangfuseFake, **settings: Any) -> LangfuseResource:
 
 
 def shell(langfuse: LangfuseFake, *scripts: str, **settings: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/l": mounted(langfuse, **settings)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode(), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/l": mounted(langfuse, **settings)}, scripts)
 
 
 @pytest.mark.parametrize("check", READING, ids=lambda check: check.name)

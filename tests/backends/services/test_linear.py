@@ -12,6 +12,7 @@ import pytest
 from tests.support import descriptions
 from tests.support.linear_fake import KEY, LinearFake, failed, schema
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 
 from ramet import Workspace
 from ramet.backends import LinearConfig, LinearResource
@@ -35,15 +36,7 @@ def mounted(linear: LinearFake, **settings: Any) -> LinearResource:
 
 
 def shell(linear: LinearFake, *scripts: str, **settings: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/l": mounted(linear, **settings)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode(), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/l": mounted(linear, **settings)}, scripts)
 
 
 @pytest.mark.parametrize("check", READING, ids=lambda check: check.name)

@@ -11,6 +11,7 @@ import pytest
 from tests.support import descriptions
 from tests.support.notion_fake import KEY, NotionFake, failed
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 
 from ramet import Workspace
 from ramet.backends import NotionConfig, NotionResource
@@ -44,15 +45,7 @@ def mounted(notion: NotionFake, **settings: Any) -> NotionResource:
 
 
 def shell(notion: NotionFake, *scripts: str, **settings: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/n": mounted(notion, **settings)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode(), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/n": mounted(notion, **settings)}, scripts)
 
 
 def page(notion: NotionFake, title: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 from collections.abc import Iterator
@@ -11,8 +10,8 @@ from typing import Any
 
 import pytest
 from tests.support.service_fake import Call, Fake, Reply
+from tests.support.service_shell import run_scripts
 
-from ramet import Workspace
 from ramet.backends import PaperclipConfig, PaperclipResource
 from ramet.backends.services.paperclip import rows_of
 from ramet.testing import READING, Check, run_check
@@ -74,15 +73,7 @@ def mounted(paperclip: PaperclipFake, folder: Path, **login: Any) -> PaperclipRe
 
 
 def shell(resource: PaperclipResource, *scripts: str) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/p": resource})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode(), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/p": resource}, scripts)
 
 
 @pytest.mark.parametrize("check", READING, ids=lambda check: check.name)

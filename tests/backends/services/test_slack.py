@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 from tests.support.slack_fake import SEARCH, TOKEN, SlackFake
 
 from ramet import Workspace
@@ -47,15 +48,7 @@ def mounted(slack: SlackFake, **settings: Any) -> SlackResource:
 
 
 def shell(slack: SlackFake, *scripts: str, **settings: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/slack": mounted(slack, **settings)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode(), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/slack": mounted(slack, **settings)}, scripts)
 
 
 @pytest.mark.parametrize("check", READING, ids=lambda check: check.name)

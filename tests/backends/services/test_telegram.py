@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 from tests.support.telegram_fake import TOKEN, TelegramFake
 
 from ramet import Workspace
@@ -39,15 +40,7 @@ def mounted(telegram: TelegramFake, **settings: Any) -> TelegramResource:
 
 
 def shell(telegram: TelegramFake, *scripts: str, **settings: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/t": mounted(telegram, **settings)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode(), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/t": mounted(telegram, **settings)}, scripts)
 
 
 @pytest.mark.parametrize("check", READING, ids=lambda check: check.name)

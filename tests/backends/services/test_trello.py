@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 from tests.support.trello_fake import KEY, TOKEN, TrelloFake
 
 from ramet import Workspace
@@ -39,15 +40,7 @@ def mounted(trello: TrelloFake, **settings: Any) -> TrelloResource:
 
 
 def shell(trello: TrelloFake, *scripts: str, **settings: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/t": mounted(trello, **settings)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode(), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/t": mounted(trello, **settings)}, scripts)
 
 
 CARD = "/t/boards/Work*/lists/Doing*/Fix*"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.support.github_fake import TOKEN, WHEN, GitHubFake
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 
-from ramet import Workspace
 from ramet.backends import GitHubCIConfig, GitHubCIResource
 from ramet.testing import READING, Check, run_check
 
@@ -47,15 +46,7 @@ def mounted(hub: GitHubFake, **settings: Any) -> GitHubCIResource:
 
 
 def shell(hub: GitHubFake, *scripts: str, **settings: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/ci": mounted(hub, **settings)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode(), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/ci": mounted(hub, **settings)}, scripts)
 
 
 @pytest.mark.parametrize("check", READING, ids=lambda check: check.name)

@@ -11,6 +11,7 @@ import pytest
 from tests.support.docs_fake import DocsFake, paragraph, table
 from tests.support.google_fake import CLIENT, REFRESH, SECRET, refused
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 
 from ramet import Workspace
 from ramet.backends import GoogleDocsConfig, GoogleDocsResource
@@ -118,15 +119,7 @@ def mounted(docs: DocsFake, **more: Any) -> GoogleDocsResource:
 
 
 def shell(docs: DocsFake, *scripts: str, **more: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/w": mounted(docs, **more)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode("utf-8", "replace"), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/w": mounted(docs, **more)}, scripts)
 
 
 def changes(docs: DocsFake) -> list[Any]:

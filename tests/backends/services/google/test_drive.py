@@ -11,6 +11,7 @@ from tests.support import descriptions
 from tests.support.drive_fake import FOLDER, DriveFake
 from tests.support.google_fake import CLIENT, REFRESH, SECRET, refused
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 
 from ramet import Workspace
 from ramet.backends import GoogleDriveConfig, GoogleDriveResource
@@ -55,15 +56,7 @@ def mounted(drive: DriveFake, **settings: Any) -> GoogleDriveResource:
 
 
 def shell(drive: DriveFake, *scripts: str, **settings: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/d": mounted(drive, **settings)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode("utf-8", "replace"), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/d": mounted(drive, **settings)}, scripts)
 
 
 def changes(drive: DriveFake) -> list[str]:

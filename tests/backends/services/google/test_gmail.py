@@ -12,6 +12,7 @@ import pytest
 from tests.support.gmail_fake import GmailFake
 from tests.support.google_fake import CLIENT, REFRESH, SECRET, refused
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 
 from ramet import Workspace
 from ramet.backends import GmailConfig, GmailResource
@@ -60,15 +61,7 @@ def mounted(gmail: GmailFake, **settings: Any) -> GmailResource:
 
 
 def shell(gmail: GmailFake, *scripts: str, **settings: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/g": mounted(gmail, **settings)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode("utf-8", "replace"), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/g": mounted(gmail, **settings)}, scripts)
 
 
 def changes(gmail: GmailFake) -> list[str]:

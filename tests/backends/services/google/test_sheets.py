@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.support.google_fake import CLIENT, REFRESH, SECRET, refused
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 from tests.support.sheets_fake import SheetsFake
 
 from ramet import Workspace
@@ -49,15 +50,7 @@ def mounted(sheets: SheetsFake, **more: Any) -> GoogleSheetsResource:
 
 
 def shell(sheets: SheetsFake, *scripts: str, resource: Any = None, **more: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/s": resource or mounted(sheets, **more)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode("utf-8", "replace"), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/s": resource or mounted(sheets, **more)}, scripts)
 
 
 def changes(sheets: SheetsFake) -> list[Any]:

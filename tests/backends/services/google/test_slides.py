@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.support.google_fake import CLIENT, REFRESH, SECRET, refused
 from tests.support.service_fake import Reply
+from tests.support.service_shell import run_scripts
 from tests.support.sheets_fake import SlidesFake, shape, text_of
 
 from ramet import Workspace
@@ -75,15 +76,7 @@ def mounted(slides: SlidesFake, **more: Any) -> GoogleSlidesResource:
 
 
 def shell(slides: SlidesFake, *scripts: str, **more: Any) -> list[tuple[str, str, int]]:
-    async def act() -> list[tuple[str, str, int]]:
-        ws = Workspace({"/p": mounted(slides, **more)})
-        try:
-            results = [await ws.execute(script) for script in scripts]
-            return [(one.stdout.decode("utf-8", "replace"), one.stderr.decode(), one.exit_code) for one in results]
-        finally:
-            await ws.close()
-
-    return asyncio.run(act())
+    return run_scripts({"/p": mounted(slides, **more)}, scripts)
 
 
 @pytest.mark.parametrize("check", READING, ids=lambda check: check.name)
