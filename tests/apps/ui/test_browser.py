@@ -232,6 +232,23 @@ def test_a_proposal_is_reviewed_and_its_conflict_resolved(server: tuple[str, str
             there.delete(f"/workspaces/{name}")
 
 
+def test_the_keyboard_leads_through_lists_and_views(page: Browser) -> None:
+    page.go("#/cmds/proj")
+    page.sees("3 records")
+    page.press("?")
+    assert "next and previous" in page.sees("Keyboard", "dialog")
+    page.click("Close", "dialog button")
+    page.press("j")
+    page.press("j")
+    page.until("document.activeElement === document.querySelectorAll('.command summary')[1]")
+    page.press("/")
+    page.until("document.activeElement.type === 'search'")
+    page.run("document.activeElement.blur()")
+    page.press("g")
+    page.press("a")
+    page.sees("Timeline")
+
+
 def test_what_an_agent_did_is_undone(server: tuple[str, str], page: Browser) -> None:
     url, token = server
     headers = {"authorization": f"Bearer {token}"}

@@ -3,6 +3,7 @@
 import { get, hasToken, keepToken, Problem, redeem, shareWithTabs } from "./lib/api.js";
 import { h, link, refill } from "./lib/dom.js";
 import { follow, listen, name as safe, problemBox } from "./lib/frame.js";
+import { listenToKeys } from "./lib/keys.js";
 import { parsePlace, place } from "./lib/names.js";
 import { agents } from "./views/agents.js";
 import { commands } from "./views/commands.js";
@@ -160,4 +161,5 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the fragment is the place of the view
   main.focus();
 });
+listenToKeys();
 begin();

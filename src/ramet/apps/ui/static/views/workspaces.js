@@ -59,7 +59,6 @@ export async function workspaces({ signal, live }) {
   boxes(sandboxes);
   poll("/sandboxes", signal, (found) => boxes(found.sandboxes), 5);
   live((event) => event.kind !== "exec" && again());
-  signal.addEventListener("abort", slash(filter));
   const few = all.length <= FEW; // what things cost takes reading all histories: for many workspaces only when asked for
   if (few) sizes();
   return h("div", { class: "page" },
@@ -77,17 +76,6 @@ const sandbox = (info) => h("a", { class: "card", href: place("cmds", { name: in
   h("span", { class: "message" }, info.workspace ? ["works on ", oneLine(info.workspace)] : "works on nothing that is kept"),
   h("span", { class: "who" }, oneLine(info.image ?? "")), h("span"), h("span"), h("span"),
   h("span", { class: "date" }, when(info.created_at)));
-
-/** `/` focuses the filter, unless the user is typing. */
-function slash(filter) {
-  const pressed = (event) => {
-    if (event.key !== "/" || event.target.closest("input, textarea, select, dialog")) return;
-    event.preventDefault();
-    filter.focus();
-  };
-  document.addEventListener("keydown", pressed);
-  return () => document.removeEventListener("keydown", pressed);
-}
 
 function card(info, cost) {
   const { head } = info;
