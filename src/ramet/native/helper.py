@@ -78,6 +78,8 @@ def check(result: int, what: str) -> int:
 def serve_boxes(sock: socket.socket) -> None:
     """Fork a helper for each box until Ramet closes the socket."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()  # pages that no collection touches stay shared with all helpers
     while True:
         payload, fds, _, _ = socket.recv_fds(sock, 16, 1, socket.MSG_CMSG_CLOEXEC)
         if not payload:
