@@ -84,6 +84,10 @@ class Box:
         self.owner = layout.owner
         self._seccomp = build_filter()
         self._cgroup = NOTHING
+        self._listen = 0
+        """The port of the listener inside; 0 for none."""
+        self.listener: socket.socket | None = None
+        """What listens inside of the box, for the proxy of the network."""
         self.generation = 0
         """Counts how often the box was built: its tree descriptors are new each time."""
 
@@ -172,6 +176,10 @@ class Box:
             found += ["--remount-ro", prefix]
         return [*found, "--chdir", "/"]
 
+    def listen(self, port: int) -> None:
+        """Have the next `build` listen at a port of the box's own loopback."""
+        self._listen = port
+
     def _enter(self, prefixes: Sequence[str] = ()) -> dict[str, int]:
         """Leave a zygote in the box; returns a descriptor of the tree at each prefix."""
         assert self._socket is not None and self._first is not None
@@ -179,20 +187,22 @@ class Box:
         with theirs:
             request = {
                 "box": self._first.pid, "trees": list(prefixes), "limits": self._bounds(),
-                "seccomp": self._seccomp.hex(),
+                "seccomp": self._seccomp.hex(), "listen": 0 if self.listener is not None else self._listen,
             }  # fmt: skip
             _send(self._socket, request, [theirs.fileno()])
         if self._zygote is not None:
             self._zygote.close()
         self._zygote = ours
         ours.settimeout(BUILD_SECONDS)
-        payload, fds, _, _ = socket.recv_fds(self._socket, MESSAGE_BYTES, len(prefixes) + 1)
+        payload, fds, _, _ = socket.recv_fds(self._socket, MESSAGE_BYTES, len(prefixes) + 2)
         answer: dict[str, Any] = json.loads(payload or b'{"error": "the helper process ended"}')
         if "error" in answer:
             raise RametError(
                 "native_unavailable", f"cannot enter the box: {answer['error']}",
                 "`ramet doctor` checks what native programs need.",
             )  # fmt: skip
+        if len(fds) > len(prefixes):
+            self.listener = socket.socket(fileno=fds.pop())
         return dict(zip(prefixes, fds, strict=True))
 
     def _bounds(self) -> dict[str, object]:
@@ -246,10 +256,10 @@ class Box:
         if self._life >= 0:
             os.close(self._life)
             self._life = -1
-        for sock in (self._zygote, self._socket):
+        for sock in (self._zygote, self._socket, self.listener):
             if sock is not None:
                 sock.close()
-        self._zygote = self._socket = None
+        self._zygote = self._socket = self.listener = None
         if self._first is not None:
             self._first.kill()
             self._first = None

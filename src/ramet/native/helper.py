@@ -6,8 +6,9 @@ so that all boxes share its memory. Every socket is SEQPACKET, one message per r
 
     server    any message with a socket             fork a helper that serves this socket; answers with its pid
     helper    {"build": argv, "fds"}                start bubblewrap
-              {"box": pid, "trees", "limits", ...}  enter this box; answers with tree descriptors; the second socket
-                                                    is the zygote's
+              {"box": pid, "trees", "limits", ...}  enter this box; answers with tree descriptors, and with a socket
+                                                    that listens at the port `listen`; the second socket is the
+                                                    zygote's
     zygote    {"path", "argv", "env", "cwd", ...}   start a program; its descriptors follow the message
 
 The *zygote* lives in the box's pid namespace. It keeps one *worker* forked and waiting, so that a program starts
@@ -136,6 +137,14 @@ class Namespaces:
             os.close(fd)
 
 
+def listen(port: int) -> int:
+    """Listen on the loopback of the box; Ramet answers there, from outside."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    made.bind(("127.0.0.1", port))
+    made.listen(128)
+    return made.detach()
+
+
 def serve(sock: socket.socket) -> None:
     while True:
         request, fds = receive(sock)
@@ -187,6 +196,8 @@ def enter(sock: socket.socket, request: Request, zygote: int) -> None:
         os.setsid()
         found = box.enter(request["trees"])
         box.close()
+        if request.get("listen"):
+            found.append(listen(request["listen"]))
         if os.fork() == 0:
             sock.close()
             for fd in found:

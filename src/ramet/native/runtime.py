@@ -22,6 +22,8 @@ from ramet.native.options import Native
 from ramet.native.program import Daemons, run_program
 from ramet.native.tree import SharedLayers, TreeResource, materialize
 from ramet.native.upper import Upper, assemble
+from ramet.network.door import SessionDoor
+from ramet.network.proxy import PORT, Proxy
 
 ENDING_SECONDS: Final = 0.1
 """How long the last processes of a call may take to end after their program."""
@@ -35,8 +37,10 @@ SYSTEM_PATHS: Final = ("/usr/", "/bin", "/sbin")
 class Runtime:
     """Add trees and directories, then `open`. Without `close`, its directory stays for recovery."""
 
-    def __init__(self, options: Native) -> None:
+    def __init__(self, options: Native, proxy: Proxy | None = None) -> None:
         self.options = options
+        self.proxy = proxy
+        """What leads programs to the network; None where it is off."""
         self.layout = Layout(options.directory)
         self._lowers = Lowers(self.layout.base, self.layout.owner)
         self.used = 0
@@ -184,6 +188,8 @@ class Runtime:
     def _build(self) -> None:
         self._make_mount_points()
         self._box = Box(self.options, self.layout, self._places, self._binds, self._fixed)
+        if self.proxy is not None:
+            self._box.listen(PORT)
         owner = self.layout.owner
         for prefix, fd in self._box.build().items():
             if prefix in self._trees:
@@ -232,8 +238,16 @@ class Runtime:
             for prefix, fd in box.build().items():
                 self._trees[prefix].adopt(fd)
         self.used += 1
+        door = proc.services.network
+        if self.proxy is None or box.listener is None or not isinstance(door, SessionDoor):
+            return await self._run(box, path, proc, proc.env)
+        await self.proxy.serve(box.listener)
+        with self.proxy.member(door.caller("native")) as leading:
+            return await self._run(box, path, proc, {**proc.env, **leading})
+
+    async def _run(self, box: Box, path: str, proc: Proc, env: Mapping[str, str]) -> int:
         self._running += 1
-        running = asyncio.ensure_future(run_program(box, self._daemons, path, proc, proc.env))
+        running = asyncio.ensure_future(run_program(box, self._daemons, path, proc, env))
         guard = asyncio.ensure_future(self._guard.watch())
         try:
             await asyncio.wait({running, guard}, return_when=asyncio.FIRST_COMPLETED)

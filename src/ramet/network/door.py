@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import httpx2
 
 MINUTE: Final = 60.0
+_BLOCK: Final = 64 * 1024
 LONGEST_PATH: Final = 512
 """Characters of a path in a record."""
 
@@ -257,6 +258,27 @@ class Door:
                 why = f"the network policy ends a request after {limits.timeout:g} seconds"
                 raise NetworkFailure(FailureKind.TIMEOUT, why) from None
 
+    @asynccontextmanager
+    async def tunnel(self, caller: Caller, target: Target) -> AsyncIterator[Tunnel]:
+        """Connect to a host for a program that speaks TLS through it: only its host and port are known."""
+        limits = self.network.limits
+        out = Outgoing("CONNECT", target, caller.session_id, caller.agent_id, tunnel=True)
+        async with AsyncExitStack() as stack:
+            entry = await stack.enter_async_context(self.recording(caller, out))
+            try:
+                async with asyncio.timeout(limits.timeout) as bound:
+                    addresses = await self.admit(caller, out, entry)
+                    await stack.enter_async_context(self.turn())
+                    reader, writer = await _connect(addresses, target.port, entry)
+                    stack.callback(writer.close)
+                    entry["status"] = 200
+                    yield Tunnel(reader, writer, entry, self._check_size)
+            except TimeoutError:
+                if not bound.expired():
+                    raise
+                why = f"the network policy ends a request after {limits.timeout:g} seconds"
+                raise NetworkFailure(FailureKind.TIMEOUT, why) from None
+
     async def _exchange(
         self,
         out: Outgoing,
@@ -363,6 +385,55 @@ class SessionDoor:
 
     def caller(self, client: str) -> Caller:
         return Caller(client, self.session_id, self.agent())
+
+
+@dataclass
+class Tunnel:
+    """A connection to a host whose bytes Ramet counts and does not read."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    entry: dict[str, Any]
+    check: Callable[[int], None]
+
+    async def pump(self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Copy in both directions until both have ended; `first` was read already."""
+        self.writer.write(first)
+        self.entry["bytes_sent"] += len(first)
+        both = [
+            asyncio.ensure_future(self._copy(reader, self.writer, "bytes_sent")),
+            asyncio.ensure_future(self._copy(self.reader, writer, "bytes_received")),
+        ]
+        try:
+            await asyncio.gather(*both)
+        except ConnectionError:
+            return  # one side has gone
+        finally:
+            for one in both:
+                one.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
+
+    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, counter: str) -> None:
+        while block := await reader.read(_BLOCK):
+            self.entry[counter] += len(block)
+            self.check(self.entry[counter])
+            writer.write(block)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+
+
+async def _connect(
+    addresses: Sequence[str], port: int, entry: dict[str, Any]
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to the first address that accepts."""
+    for address in addresses:
+        entry["address"] = address
+        try:
+            return await asyncio.open_connection(address, port)
+        except OSError:
+            continue
+    raise NetworkFailure(FailureKind.CONNECT, FailureKind.CONNECT.value)
 
 
 def _refused(out: Outgoing, decision: Decision) -> NetworkFailure:

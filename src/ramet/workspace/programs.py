@@ -23,6 +23,8 @@ from ramet.native.options import Native
 from ramet.native.program import cannot_execute
 from ramet.native.runtime import Runtime
 from ramet.native.tree import OverlaidDirectory, SharedLayers, TreeResource
+from ramet.network.door import Door
+from ramet.network.proxy import Proxy
 from ramet.workspace.mounts import Mount, MountMode
 from ramet.workspace.recorder import Recorder
 
@@ -44,8 +46,9 @@ OFF: Final = (
 class NativePrograms:
     """What a shell asks for programs that are not commands of the table."""
 
-    def __init__(self, options: Native) -> None:
-        self._runtime = Runtime(options)
+    def __init__(self, options: Native, door: Door | None = None) -> None:
+        self._proxy = None if door is None else Proxy(door)
+        self._runtime = Runtime(options, self._proxy)
         self._unseen: list[str] = []
         """Mounts that programs do not see."""
         self._seen_runs = 0
@@ -147,6 +150,11 @@ class NativePrograms:
         return run
 
     # ------------------------------------------------------------------------------------- for the workspace
+
+    async def stop_network(self) -> None:
+        """Answer no program any more."""
+        if self._proxy is not None:
+            await self._proxy.stop()
 
     async def record_changes(self, recorder: Recorder) -> None:
         """Add what programs changed since the last call to the open record."""

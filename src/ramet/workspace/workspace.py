@@ -142,7 +142,7 @@ class Workspace:
         self._pids = Pids()  # shared by all sessions: `/tmp/name.$$` is unique
         given = {mount.prefix: mount for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user)}
         if self.native is not None:
-            self.programs = NativePrograms(self.native)
+            self.programs = NativePrograms(self.native, self.door)
             given = self.programs.adopt_mounts(given)
         self._mounts.update(given)
         programs = dict.fromkeys(self._free(BIN), ProgramsResource(self.commands))
@@ -489,6 +489,8 @@ class Workspace:
             await session.end()
         await self._vfs.close()
         await self.cached_files.close()
+        if self.programs is not None:
+            await self.programs.stop_network()
         if self.door is not None:
             await self.door.close()
         if self.programs is not None:
