@@ -35,8 +35,10 @@ async def test_a_command_names_its_paths() -> None:
     async with Workspace() as ws:
         await ws.execute("echo 1 > /a; echo 2 > /b; rm /b; mv /a /c", agent_id="eve", meta={"tokens": 8, "usd": 0.5})
         (one,) = ws.history
-        assert (one.agent_id, one.paths_written, one.paths_removed) == ("eve", ("/c",), ("/b", "/a"))
+        assert (one.agent_id, one.paths_written, one.paths_removed) == ("eve", ("/c",), ())
         assert one.meta == {"tokens": 8, "usd": 0.5} and one.cpu > 0 and one.paths_cut == 0
+        await ws.execute("rm /c; echo 1 > /c; rm /c; echo 2 > /d; sed -i s/2/3/ /d")
+        assert [list(ws.history)[1].paths_written, list(ws.history)[1].paths_removed] == [("/d",), ("/c",)]
 
 
 @in_a_loop

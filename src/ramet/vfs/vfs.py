@@ -230,7 +230,7 @@ class VFS(LinkTree, Whole, Lending):
                     raise with_path(error, path) from None
             else:
                 if watch is not None:
-                    watch.wrote(path, mark, len(data))
+                    watch.wrote(path, mark, len(data), how is How.CREATE)
                 return done
         # A stream can be consumed only once, so the way is cleared before it is touched.
         target = await self._canonical(path)
@@ -247,7 +247,7 @@ class VFS(LinkTree, Whole, Lending):
         except OSError as error:
             raise with_path(error, path) from None
         if watch is not None:
-            watch.wrote(target, mark, len(data) if isinstance(data, bytes) else done.size)
+            watch.wrote(target, mark, len(data) if isinstance(data, bytes) else done.size, how is How.CREATE)
         return done
 
     async def _is_fifo(self, path: Path) -> bool:
@@ -269,7 +269,7 @@ class VFS(LinkTree, Whole, Lending):
         await self._make_way(path)
         where = await self._at(path, lambda resource, inner: resource.mkdir(inner))
         if self.watch is not None:
-            self.watch.wrote(where, None)
+            self.watch.wrote(where, None, None, True)
 
     async def remove(self, path: Path) -> None:
         self._refuse_point(path, errno.EBUSY)
@@ -433,7 +433,7 @@ class VFS(LinkTree, Whole, Lending):
         await self._make_way(path)
         where = await self._at(path, _mkfifo)
         if self.watch is not None:
-            self.watch.wrote(where, None)
+            self.watch.wrote(where, None, None, True)
 
     async def close(self) -> None:
         await self._flush_all()
@@ -456,7 +456,7 @@ class VFS(LinkTree, Whole, Lending):
         if on_close and (stat is None or stat.kind is Kind.FILE):
             stream: CountedStream = await self._open_document(resource, inner, stat, how)
             if watch is not None:
-                stream.on_write = watch.opened(target, mark, changed)
+                stream.on_write = watch.opened(target, mark, changed, stat is None)
             return stream
         if stat is None:
             await self._make_way(target)
@@ -477,7 +477,7 @@ class VFS(LinkTree, Whole, Lending):
             await resource.setattr(inner, Attrs())
         stream = self._stream(resource, inner, how)
         if watch is not None:
-            stream.on_write = watch.opened(target, mark, changed)
+            stream.on_write = watch.opened(target, mark, changed, stat is None)
         return stream
 
     def _stream(self, resource: Resource, inner: Path, how: Open) -> CountedStream:

@@ -18,8 +18,8 @@ class TreeWatch(Protocol):
     def before(self, path: Path) -> object:
         """The content at `path` is about to change."""
 
-    def wrote(self, path: Path, mark: object, size: int | None = None) -> None:
-        """A file has new content, a node was created, or its attributes changed."""
+    def wrote(self, path: Path, mark: object, size: int | None = None, new: bool = False) -> None:
+        """A file has new content, a node was created, or its attributes changed. `new`: nothing was there."""
 
     def removed(self, path: Path) -> None:
         """A file or an empty directory is gone."""
@@ -33,5 +33,8 @@ class TreeWatch(Protocol):
     def linked(self, src: Path, dst: Path) -> None:
         """A file has one more name."""
 
-    def opened(self, path: Path, mark: object, changed: bool) -> Callable[[], None]:
-        """A file is open for writing; the result is called before each write. `changed`: it was made or truncated."""
+    def opened(self, path: Path, mark: object, changed: bool, new: bool = False) -> Callable[[], None]:
+        """A file is open for writing; the result is called before each write. `changed`: it was made or truncated.
+
+        `new`: it was made.
+        """

@@ -443,10 +443,9 @@ class Attribution:
             if found.start is None or (data := self.content(path)) is None:
                 continue
             numbers = [None if owner is BASE else owner.number for owner in found.final(data)]
-            written = {number for number in numbers if number is not None}
-            if known and len(written) == 1 and 0 not in written:
-                writers[path] = written.pop()
-            elif written:
+            if any(number is not None for number in numbers):
+                # With several records between two commits, the two versions alone do not tell which lines are new: of
+                # a line that one record removed and another one wrote again, a comparison may take either.
                 made = lines.ranges(numbers)
                 left -= len(made)
                 if left >= 0:

@@ -69,7 +69,7 @@ class OpenRecord:
     """A record while its changes happen. Afterwards it still names the writer, for changes that come late."""
 
     __slots__ = (
-        "actor", "bytes_read", "bytes_written", "command", "cut", "kind", "meta", "network", "network_bytes",
+        "actor", "bytes_read", "bytes_written", "command", "created", "cut", "kind", "meta", "network", "network_bytes",
         "network_requests", "number", "owner", "removed",
         "session_id", "started_at", "started_cpu", "written",
     )  # fmt: skip
@@ -86,6 +86,8 @@ class OpenRecord:
         self.bytes_written: defaultdict[str, int] = defaultdict(int)
         self.written: dict[str, None] = {}
         self.removed: dict[str, None] = {}
+        self.created: set[str] = set()
+        """Paths that were not there before: removing one of them again is no change."""
         self.cut = 0
         self.network: list[NetworkRecord] = []
         self.network_requests = self.network_bytes = 0
@@ -94,7 +96,9 @@ class OpenRecord:
     def changed(self) -> bool:
         return bool(self.written or self.removed or self.cut)
 
-    def write(self, path: str) -> None:
+    def write(self, path: str, new: bool = False) -> None:
+        if new and path not in self.removed and len(self.created) < MAX_PATHS:
+            self.created.add(path)
         self.removed.pop(path, None)
         if path not in self.written:
             if len(self.written) < MAX_PATHS:
@@ -104,7 +108,9 @@ class OpenRecord:
 
     def remove(self, path: str) -> None:
         self.written.pop(path, None)
-        if path not in self.removed:
+        if path in self.created:
+            self.created.discard(path)
+        elif path not in self.removed:
             if len(self.removed) < MAX_PATHS:
                 self.removed[path] = None
             else:
@@ -224,14 +230,14 @@ class Recorder:
     def before(self, path: Path) -> object:
         return None if self.ledger is None else self.ledger.before(path)
 
-    def wrote(self, path: Path, mark: object, size: int | None = None) -> None:
+    def wrote(self, path: Path, mark: object, size: int | None = None, new: bool = False) -> None:
         if path.startswith(UNRECORDED):
             return
         what = f"write {path}" if size is None else f"write {path} ({size} bytes)"
         with self._entry(what) as entry:
             if size and entry.command is what:
                 entry.bytes_written[str(self.mount_of(path))] += size
-            entry.write(str(path))
+            entry.write(str(path), new)
             if self.ledger is not None:
                 self.ledger.wrote(path, mark, entry)
 
@@ -268,13 +274,13 @@ class Recorder:
             if self.ledger is not None:
                 self.ledger.linked(src, dst)
 
-    def opened(self, path: Path, mark: object, changed: bool) -> Callable[[], None]:
+    def opened(self, path: Path, mark: object, changed: bool, new: bool = False) -> Callable[[], None]:
         entry = self.current() or self.start("write", f"write {path}")
         watch = _StreamWatch(self, path, entry, alone=entry is not self.current())
         if self.ledger is not None:
             self._streams.add(watch)
         if changed:
-            watch.begin()
+            watch.begin(new)
             if self.ledger is not None:
                 self.ledger.wrote(path, mark, entry)
         return watch
@@ -301,10 +307,10 @@ class _StreamWatch:
         """The present name of the file; None when it was removed."""
         self._seen: OpenRecord | None = None
 
-    def begin(self) -> None:
+    def begin(self, new: bool = False) -> None:
         """The file changes for the first time by the record that opened it."""
         self._seen = self._opener
-        self._opener.write(str(self.path))
+        self._opener.write(str(self.path), new)
         if self._alone and not self._opener.number:
             self._recorder.finish(self._opener)
 

@@ -258,3 +258,17 @@ def test_other_ways_to_change_files_are_single_records(tmp_path: Path) -> None:
         ("mount", "mount /workspace (RAMResource, write)"), ("write", "write /workspace/deep/a (2 bytes)"),
         ("import", "import 1 files of a tar"),
     ]  # fmt: skip
+
+
+def test_a_line_that_one_removed_and_another_wrote_again() -> None:
+    async def act() -> list[tuple[bytes, str]]:
+        store = Store("memory:")
+        store.create("w")
+        async with store.open("w") as ws:
+            await ws.execute("printf 'a\nsame\nb\n' > /f", agent_id="ada")
+            await ws.commit("first")
+            await ws.execute("sed -i 2d /f", agent_id="dan")
+            await ws.execute("echo same >> /f", agent_id="eve")
+        return [(one.text, one.writer.agent_id) for one in store["w"].blame("/f") if one.writer is not None]
+
+    assert asyncio.run(act()) == [(b"a\n", "ada"), (b"b\n", "ada"), (b"same\n", "eve")]

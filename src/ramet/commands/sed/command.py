@@ -23,6 +23,7 @@ from ramet.concurrency.sizes import HUGE
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
+from ramet.core.resource import How
 from ramet.core.stat import Attrs
 from ramet.core.stat import Kind as FileKind
 from ramet.core.streams import BLOCK, Capture, Reader, line_blocks, live
@@ -285,7 +286,7 @@ class _SedRun:
         name = "sed" + "".join(random.choices(string.ascii_letters + string.digits, k=6))
         temporary = self.proc.path(f"{path.parent}/{name}")
         try:
-            await fs.write(temporary, b"")
+            await fs.write(temporary, b"", How.CREATE)
         except OSError as error:
             where = self.word.rpartition("/")[0] or ("/" if self.word.startswith("/") else ".")
             raise ScriptError(f"couldn't open temporary file {where}/{name}: {reason(error)}", 4) from None
