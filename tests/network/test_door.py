@@ -113,6 +113,20 @@ def test_allowed_requests_work_and_all_others_are_refused(name: str, client: str
     run(policy_of(rules, web.port), act)
 
 
+@pytest.mark.parametrize(("client", "status"), [("curl", 7), ("wget", 4)])
+def test_a_command_line_without_options_is_refused_too(client: str, status: int, web: Web) -> None:
+    refused, allowed = execute(
+        {"allow": [f"127.0.0.1:{web.port}"]}, f"{client} http://127.0.0.1:1/", f"{client} {web.url}/hello; cat hello"
+    )  # fmt: skip
+    assert refused.exit_code == status and "the network policy refuses" in refused.error_text
+    assert allowed.text.startswith("hello\n")
+
+
+def test_urls_without_options_are_all_transferred(web: Web) -> None:
+    (done,) = execute({"allow": ["127.0.0.1"]}, f"curl {web.url}/hello {web.url}/hello")
+    assert (done.text, done.error_text, done.exit_code) == ("hello\nhello\n", "", 0)
+
+
 def test_without_a_policy_nothing_leaves(web: Web) -> None:
     curl, wget = execute(None, f"curl {web.url}/hello", f"wget {web.url}/hello")
     assert (curl.exit_code, wget.exit_code) == (6, 4)

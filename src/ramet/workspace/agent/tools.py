@@ -304,7 +304,8 @@ def what_runs(ws: object) -> str:
         return ""
     if ws.programs is None:
         return "The shell has bash and the usual tools; real programs such as python3 and git are off."
-    return "Real programs of the machine, such as python3 and git, run too, without a network."
+    reach = "without a network" if ws.network is None else "and reach by HTTP_PROXY what the network policy allows"
+    return f"Real programs of the machine, such as python3 and git, run too, {reach}."
 
 
 def chosen_tools(names: Iterable[str] | None, ws: Workspace) -> dict[str, Tool]:

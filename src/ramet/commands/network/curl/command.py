@@ -32,7 +32,7 @@ async def _curl(proc: Proc, o: CurlOptions, operands: list[str]) -> int:
         raise UsageError("no URL specified", 2)
     try:
         shared = await _shared(proc, o, door)
-        transfers = await _transfers(proc, o, shared)
+        transfers = await _transfers(proc, o, shared, operands)
     except CurlError as error:
         if error.always or not o.silent or o.show_error:
             proc.stderr.write(encode(f"curl: ({int(error.status)}) {error.text}\n"))
@@ -83,11 +83,11 @@ async def _run(proc: Proc, o: CurlOptions, transfers: list[Transfer], form_text:
     return status
 
 
-async def _transfers(proc: Proc, o: CurlOptions, shared: Shared) -> list[Transfer]:
+async def _transfers(proc: Proc, o: CurlOptions, shared: Shared, operands: list[str]) -> list[Transfer]:
     """One transfer for each URL; the nth `-o` or `-O` belongs to the nth URL."""
     outputs: list[str | None] = []
     urls: list[str] = []
-    for name, text in o.order:
+    for name, text in o.order or [("", word) for word in operands]:  # without options there is no order
         if name == "outputs":
             outputs.append(str(text))
         elif name == "remote_name":
@@ -269,7 +269,7 @@ COMMANDS = [
             "--parallel-immediate",
         ),
         bad_usage=2,
-        hint="'curl --help' for more information",
+        hint="'curl --help'",
         version_line=f"curl {VERSION_TEXT} (ramet)",
         version_letters="V",
         help_letters="h",
