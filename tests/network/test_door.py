@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -125,6 +126,12 @@ def test_a_command_line_without_options_is_refused_too(client: str, status: int,
 def test_urls_without_options_are_all_transferred(web: Web) -> None:
     (done,) = execute({"allow": ["127.0.0.1"]}, f"curl {web.url}/hello {web.url}/hello")
     assert (done.text, done.error_text, done.exit_code) == ("hello\nhello\n", "", 0)
+
+
+def test_a_missing_client_is_named(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    (done,) = execute({"allow": ["127.0.0.1"]}, f"curl -s {web.url}/hello")
+    assert done.exit_code == 7 and "pip install 'ramet[http]'" in done.error_text
 
 
 def test_without_a_policy_nothing_leaves(web: Web) -> None:

@@ -245,6 +245,7 @@ class Door:
         async with AsyncExitStack() as stack:
             entry = await stack.enter_async_context(self.recording(caller, out))
             try:
+                _check_installed()
                 if not _TOKEN.fullmatch(method):
                     raise _refused(out, Decision(NetworkVerdict.DENY, "", "the method is not a word"))
                 async with asyncio.timeout(limits.timeout) as bound:
@@ -434,6 +435,14 @@ async def _connect(
         except OSError:
             continue
     raise NetworkFailure(FailureKind.CONNECT, FailureKind.CONNECT.value)
+
+
+def _check_installed() -> None:
+    try:
+        import httpx2  # noqa: F401
+    except ImportError:
+        why = "the network needs an optional dependency outside: pip install 'ramet[http]'"
+        raise NetworkFailure(FailureKind.REFUSED, why) from None
 
 
 def _refused(out: Outgoing, decision: Decision) -> NetworkFailure:
