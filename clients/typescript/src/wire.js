@@ -148,6 +148,7 @@ export function commandRecord(found) {
     stderr: fromBase64(found["stderr"]), stdoutSize: found["stdout_bytes"], stderrSize: found["stderr_bytes"],
     bytesRead: found["bytes_read"], bytesWritten: found["bytes_written"], pathsWritten: found["paths_written"],
     pathsRemoved: found["paths_removed"], pathsCut: found["paths_cut"], parent, cpuMs: cpu * 1000, meta,
+    networkRequests: found["network_requests"] ?? 0, networkBytes: found["network_bytes"] ?? 0,
   };
 }
 

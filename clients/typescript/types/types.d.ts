@@ -294,6 +294,10 @@ export interface CommandRecord {
     /** Number of the record that this one is part of, such as that of a branch; 0 for none. */
     parent: number;
     cpuMs: number;
+    /** Requests to the network, refused ones too. */
+    networkRequests: number;
+    /** Bytes of their bodies, sent and received. */
+    networkBytes: number;
     meta: Record<string, string | number | boolean>;
 }
 /** A background job (`cmd &`) that has ended. */
