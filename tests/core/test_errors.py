@@ -46,6 +46,8 @@ CONTROL_FLOW = {
 }
 """Exceptions that never leave ramet, and what they do; those of one module begin with an underscore."""
 VALUES = {
+    "BadScheme": "a BadURL: a scheme that the network does not have",
+    "BadURL": "a ValueError that becomes a refusal of the network, or the message of a command",
     "DamagedFrame": "a ValueError that readers of the store turn into store_corrupt",
     "MatchTimeout": "a RuntimeError of the pattern engine, as of a library",
     "PatternError": "a ValueError of the pattern engine, as re.error is",

@@ -81,6 +81,11 @@ TABLE: Final = (
 LOCAL: Final = {
     "ui": "serves the web page itself; with --url it requests a link from a server",
     "bind": "runs a program of this machine in a directory of this machine",
+    "try": "runs a program over a directory of this machine",
+    "turn": "makes a revision of a directory of this machine",
+    "rewind": "restores a directory of this machine",
+    "commit": "an open workspace has `commit`; over HTTP `POST .../commit`",
+    "cp": "copies files of this machine; an open workspace has `read` and `write`",
     "serve": "is the server",
     "rendezvous": "is a server",
     "mcp": "serves the workspace to a model that this machine started",

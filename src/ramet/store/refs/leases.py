@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import socket
 import time
 from dataclasses import replace
@@ -22,13 +24,14 @@ CLOCK_SKEW: Final = 5.0
 """Seconds by which clocks may differ: a lease of another machine expires this much later."""
 
 
+_COUNT: Final = itertools.count()
 _ENDED: Final[set[str]] = set()
 """Holders of this process that ended without the store hearing of it: an outage must not lock their process out."""
 
 
 def holder_name() -> str:
-    """Return a lease holder name for this process: host, pid, start time, and `SECONDS-NONCE` of this call."""
-    unique = f"{int(time.time())}-{os.urandom(4).hex()}"
+    """Return a lease holder name for this process: host, pid, start time, and `SECONDS-COUNT` of this call in hex."""
+    unique = f"{int(time.time()):x}-{next(_COUNT):x}"
     return f"{socket.gethostname()}/{os.getpid()}/{_start_time(os.getpid())}/{unique}"
 
 
@@ -40,9 +43,9 @@ def describe_holder(holder: str) -> str:
     host, pid, _, unique = parts
     local = host == socket.gethostname()
     described = f"process {pid}" + (_program(pid) if local else f" on {host}")
-    seconds = unique.partition("-")[0] if "-" in unique else ""
-    if seconds.isdecimal():
-        described += time.strftime(" since %Y-%m-%d %H:%M:%S UTC", time.gmtime(int(seconds)))
+    seconds, dash, _ = unique.partition("-")  # holders of older versions have only a nonce
+    if dash and re.fullmatch("[0-9a-f]{8}", seconds):
+        described += time.strftime(" since %Y-%m-%d %H:%M:%S UTC", time.gmtime(int(seconds, 16)))
     return described
 
 
