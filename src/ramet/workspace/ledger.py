@@ -443,7 +443,10 @@ class Attribution:
             if found.start is None or (data := self.content(path)) is None:
                 continue
             numbers = [None if owner is BASE else owner.number for owner in found.final(data)]
-            if any(number is not None for number in numbers):
+            written = {number for number in numbers if number is not None}
+            if known and found.source is None and len(written) == 1 and 0 not in written:
+                writers[path] = written.pop()
+            elif written:
                 # With several records between two commits, the two versions alone do not tell which lines are new: of
                 # a line that one record removed and another one wrote again, a comparison may take either.
                 made = lines.ranges(numbers)
