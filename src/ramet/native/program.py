@@ -97,11 +97,11 @@ class Daemons:
             running: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
             running = None
-        for fd, loop in self._fds.items():
+        while self._fds:
+            fd, loop = self._fds.popitem()
             if loop is running:
                 loop.remove_reader(fd)
             os.close(fd)
-        self._fds.clear()
 
 
 async def run_program(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str]) -> int:

@@ -191,8 +191,9 @@ class Door:
     async def turn(self) -> AsyncIterator[None]:
         """One of the requests that may run at the same time."""
         loop = asyncio.get_running_loop()
-        for other in [other for other in self._turns if other.is_closed()]:
-            del self._turns[other]
+        for other in list(self._turns):  # loops of other threads come and go meanwhile
+            if other.is_closed():
+                self._turns.pop(other, None)
         line = self._turns.setdefault(loop, asyncio.Semaphore(self.network.limits.concurrency))
         async with line:
             yield

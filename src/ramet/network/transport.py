@@ -78,8 +78,9 @@ class Transport:
         key = asyncio.get_running_loop(), host, verify, authorities or ""
         found = self._pools.get(key)
         if found is None or found.is_closed:
-            for other in [other for other in self._pools if other[0].is_closed()]:
-                del self._pools[other]
+            for other in list(self._pools):  # loops of other threads come and go meanwhile
+                if other[0].is_closed():
+                    self._pools.pop(other, None)
             trust: ssl.SSLContext | bool = verify
             if verify and authorities is not None:
                 trust = ssl.create_default_context(cadata=authorities)
