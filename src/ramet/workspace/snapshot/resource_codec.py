@@ -272,7 +272,7 @@ def _load_paperclip(state: Plain, blob: Callable[[object], Blob]) -> Resource:
 
     config = _mapping(state, "config")
     if config.get("base_url", HOME) != HOME:
-        raise ValueError("a Paperclip mount with an address of its own must be passed in resources=")
+        raise ValueError("a Paperclip mount with another address must be passed in resources=")
     limit = config.get("default_limit", 500)
     if not isinstance(limit, int):
         raise ValueError("the configuration of a Paperclip mount is malformed")

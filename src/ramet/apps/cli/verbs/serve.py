@@ -52,7 +52,7 @@ def serve(
     ] = False,
     network_allow: Annotated[
         list[str] | None,
-        Option(help="Let commands of every workspace without a `network:` of its own reach this host; repeatable."),
+        Option(help="Let commands of every workspace that has no `network:` reach this host; repeatable."),
     ] = None,
 ) -> None:
     """Serve the workspaces of the store over HTTP until interrupted; `docs/http.md` describes the API."""
