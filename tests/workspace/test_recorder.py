@@ -136,3 +136,10 @@ async def test_secrets_are_redacted_in_records() -> None:
         await ws.fs.write(parse("/topsecret"), b"")
         await ws.execute("true", meta={"k": "topsecret"})
         assert "topsecret" not in repr(list(ws.history))
+
+
+@in_a_loop
+async def test_meta_that_no_client_can_read_is_refused() -> None:
+    async with Workspace() as ws:
+        with pytest.raises(RametError, match="finite"):
+            await ws.execute("true", meta={"usd": float("nan")})

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -346,6 +347,8 @@ def check_meta(meta: Mapping[str, MetaValue] | None) -> dict[str, MetaValue]:
         if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
             why = f"meta {key!r} is not a name with a text or a number"
             raise RametError("invalid_argument", why, "Pass plain values.")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise RametError("invalid_argument", f"meta {key!r} is {value}", "Pass a finite number.")
         if len(key) > MAX_META_TEXT or (isinstance(value, str) and len(value) > MAX_META_TEXT):
             why = f"meta {key[:40]!r} has more than {MAX_META_TEXT} characters"
             raise RametError("invalid_argument", why, "Keep long values in a file.")

@@ -54,6 +54,20 @@ def test_a_directory_receives_under_the_name_of_the_source(ramet: Ramet, tree: P
     assert (tmp_path / "out" / "run").read_text() == "#!/bin/sh\n"
 
 
+def test_nothing_is_written_through_a_link_of_an_earlier_copy(ramet: Ramet, tmp_path: Path) -> None:
+    host = tmp_path / "host"
+    (host / "inner").mkdir(parents=True)
+    (host / "file").write_text("kept")
+    ramet("create", "w")
+    ramet("exec", "w", f"mkdir /d; ln -s {host}/file /d/file; ln -s {host}/inner /d/inner")
+    ramet("cp", "w:/d", str(tmp_path / "out"))
+    ramet("exec", "w", "rm /d/file /d/inner; echo new > /d/file; mkdir /d/inner; echo new > /d/inner/more")
+    (tmp_path / "out").rename(tmp_path / "d")
+    ramet("cp", "w:/d", str(tmp_path))
+    assert (host / "file").read_text() == "kept" and list((host / "inner").iterdir()) == []
+    assert (tmp_path / "d" / "file").read_text() == (tmp_path / "d" / "inner" / "more").read_text() == "new\n"
+
+
 def test_past_revisions_are_read_and_never_written(ramet: Ramet, tmp_path: Path) -> None:
     ramet("create", "w")
     ramet("exec", "w", "echo one > /f")

@@ -23,7 +23,7 @@ from ramet.store.model.ids import RevisionId
 from ramet.store.objects.log import Log, ObjectLog
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
 from ramet.store.objects.postgres_log import PostgresConnection, PostgresLog
-from ramet.store.refs.leases import CLOCK_SKEW, Leases, holder_name
+from ramet.store.refs.leases import CLOCK_SKEW, Leases, describe_holder, holder_name
 from ramet.store.refs.retention import Retention
 from ramet.store.refs.tags import Tags
 
@@ -457,3 +457,14 @@ def test_a_clock_that_jumps_gives_no_two_writers(jump: float) -> None:
     with pytest.raises(RametError) as caught:
         refs.renew("w", first)
     assert caught.value.code == "lease_lost" and second.fence == first.fence + 1
+
+
+def test_a_holder_is_described_without_its_arguments() -> None:
+    script = "from ramet.store.refs.leases import holder_name; print(holder_name(), flush=True); input()  # hunter2"
+    words = [sys.executable, "-c", script, "hunter2"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        told = describe_holder(process.stdout.readline().strip())
+        process.communicate("\n")
+    assert told.startswith(f"process {process.pid} (python") and " since 20" in told and "hunter2" not in told
+    assert describe_holder("elsewhere/7/12/0a1b2c3d") == "process 7 on elsewhere"

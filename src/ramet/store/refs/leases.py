@@ -50,16 +50,20 @@ def describe_holder(holder: str) -> str:
 
 
 def _program(pid: str) -> str:
-    """Return ` (ramet shell)`: the program of a process and its first word, never an option or its value."""
+    """Return ` (ramet shell)`: the program of a process, and the verb of `ramet`; other arguments may hold secrets."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            argv = file.read(4096).decode("utf-8", "replace").split("\0")
+            argv = file.read(4096).decode("utf-8", "replace").rstrip("\0").split("\0")
     except OSError:
         return ""
-    if os.path.basename(argv[0]).startswith("python") and len(argv) > 1:  # a script, or `python -m NAME`
-        argv = argv[2:] if argv[1] == "-m" else argv[1:]
-    words = [os.path.basename(argv[0]), *argv[1:2]]
-    return f" ({' '.join(word for word in words if word and not word.startswith('-'))})"
+    if os.path.basename(argv[0]).startswith("python"):
+        if argv[1:2] == ["-m"]:
+            argv = argv[2:]
+        elif len(argv) > 1 and not argv[1].startswith("-"):
+            argv = argv[1:]
+    name = os.path.basename(argv[0]) if argv else ""
+    verb = next(iter(argv[1:2]), "") if name in ("ramet", "ramet.apps.cli") else ""
+    return f" ({name} {verb})" if verb.isalpha() else f" ({name})" if name else ""
 
 
 def _start_time(pid: int) -> str:

@@ -125,6 +125,8 @@ def _to_disk(entries: Iterator[Entry], source: str, target: Path) -> int:
     count, modes = 0, []
     for entry in entries:
         at = Path(f"{target}{entry.below}")
+        if entry.below and at.is_symlink():  # an earlier copy may have left it: nothing is written through a link
+            at.unlink()
         if entry.stat.kind is Kind.DIR:
             at.mkdir(exist_ok=True)
             modes.append((at, entry.stat.mode))

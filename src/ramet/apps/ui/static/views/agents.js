@@ -8,10 +8,8 @@ import { duration, moment, oneLine, plural, size } from "../lib/text.js";
 import { heading, loaded } from "./shared.js";
 
 const BY = [["agent", "Agents"], ["run", "Runs"], ["session", "Sessions"], ["principal", "Principals"]];
-const SHOWN = 400;
-/** Records on the line of time. */
-const GAP = 0.04;
-/** Share of the width that a pause takes, however long it was. */
+const SHOWN = 400; // records on the line of time
+const GAP = 0.04; // share of the width that a pause takes, however long it was
 
 export async function agents({ route, signal, live, reload }) {
   const { name } = route;
@@ -60,7 +58,7 @@ function table(name, rev, by, costs, keys, reload) {
 const where = (moved) => Object.entries(moved).map(([mount, bytes]) => `${oneLine(mount)}: ${size(bytes)}`).join("\n");
 
 /** Take back what an agent or a run changed; what others changed later stays. */
-export const undoButton = (name, by, who, after) => button("Undo", async () => {
+const undoButton = (name, by, who, after) => button("Undo", async () => {
   let made = null;
   const done = await ask({
     title: `Undo what ${oneLine(who)} changed`, label: "Undo", danger: true,
@@ -127,5 +125,3 @@ function measured(records) {
   };
   return records.map((one) => ({ from: place(one.started_at), to: place(one.ended_at) }));
 }
-
-export const forTests = { measured };

@@ -8,11 +8,10 @@ import { looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
 import { changesList } from "./changes.js";
 import { heading, loaded } from "./shared.js";
 
-const MOST = 1 << 20;
-/** Bytes of a file that can be resolved by hand. */
+const MOST = 1 << 20; // bytes of a file that can be resolved by hand
 const RECORDS = 50;
 
-export async function review({ route, signal, reload }) {
+export async function review({ route, signal }) {
   const { name } = route;
   const other = String(route.query.other ?? "");
   const { info, stored } = await loaded(route, signal);
@@ -26,9 +25,9 @@ export async function review({ route, signal, reload }) {
   const base = theirs.find((one) => known.has(one.id));
   const newer = theirs.filter((one) => !known.has(one.id));
   const resolving = h("div");
-  const merge = (body, label = "Merge") => async () => {
+  const merge = (body) => async () => {
     const done = await ask({
-      title: `Merge ${oneLine(other)} into ${name}`, label, text: "The changes become a new revision, with both histories.",
+      title: `Merge ${oneLine(other)} into ${name}`, label: "Merge", text: "The changes become a new revision, with both histories.",
       fields: [{ name: "message", label: "Message (optional)" }],
       act: async ({ message }) => {
         try {
@@ -74,7 +73,7 @@ export async function review({ route, signal, reload }) {
       newer.length > 0 && button("Merge", merge({}), { class: "primary" })));
   return h("div", { class: "page" }, heading(info, "history"), title, resolving,
     newer.length > 0 && await commandsBehind(theirName, theirRev, base, signal),
-    newer.length > 0 && await proposed(theirName, base, theirs[0], signal, reload));
+    newer.length > 0 && await proposed(theirName, base, theirs[0], signal));
 }
 
 async function proposed(name, base, newest, signal) {
