@@ -279,7 +279,11 @@ def tables(kind: Any) -> list[str]:
     """The table of a kind, or of what it holds many of."""
     fields = getattr(kind, "fields", None)
     if fields is not None:
-        return ["| setting | is | |", "|---|---|---|", *field_rows(fields), ""]
+        lines = ["| setting | is | |", "|---|---|---|", *field_rows(fields), ""]
+        for name, field in fields.items():
+            if hasattr(field.kind, "make"):  # of a dataclass
+                lines += [f"| setting of {name} | is | |", "|---|---|---|", *field_rows(field.kind.make().fields), ""]
+        return lines
     inner = getattr(kind, "inner", None) or getattr(kind, "table", None)
     return tables(inner) if inner is not None else []
 

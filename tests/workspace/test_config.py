@@ -61,6 +61,12 @@ WRONG: list[tuple[str, str]] = [
      " secret:file:PATH"),
     ("secrets: {K: secret:vault:x}", "1:14: secrets.K: 'vault' is not a source of secrets; write secret:env:NAME or"
      " secret:file:PATH"),
+    ("native: 3", "1:9: native: true or false is expected, and this is a number"),
+    ("native:\n  limits: {processes: 0}", "2:3: native.limits: native limit processes is 0; Give a number above 0."),
+    ("native: {limits: {proceses: 9}}", "1:19: native.limits: unknown native limit 'proceses'; did you mean"
+     " processes?"),
+    ("native: {limits: {memory_bytes: much}}", "1:33: native.limits.memory_bytes: a size, as in 16MiB is expected, and"
+     " this is 'much'"),
     ("limits: {wall_time: soon}", "1:21: limits.wall_time: seconds, or as in 5m is expected, and this is 'soon'"),
     ("limits: {open_files: 1.5}", "1:22: limits.open_files: a whole number is expected, and this is 1.5"),
     ("limits: {recursion: -1}", "1:21: limits.recursion: -1 is too small: 0 is the least"),

@@ -29,6 +29,7 @@ export { Session, Workspace } from "./workspace.js";
  * @typedef {import("./types.js").KeyRings} KeyRings
  * @typedef {import("./types.js").Merged} Merged
  * @typedef {import("./types.js").MountInfo} MountInfo
+ * @typedef {import("./types.js").NativeLimits} NativeLimits
  * @typedef {import("./types.js").Output} Output
  * @typedef {import("./types.js").Piece} Piece
  * @typedef {import("./types.js").Pin} Pin

@@ -5,11 +5,11 @@ import { StoreCare } from "./care.js";
 import { RametError, known } from "./errors.js";
 import { Http, lines } from "./http.js";
 import { Place, Workspace } from "./workspace.js";
-import { maybeRevision, query, segment, workspaceInfo } from "./wire.js";
+import { maybeRevision, nativeBody, query, segment, workspaceInfo } from "./wire.js";
 
 /**
  * @import {
- *   Abortable, Changing, ConnectOptions, Pushed, Revision, SandboxOptions, ServerEvent, ServerStatus, TerminateOptions,
+ *   Abortable, Changing, ConnectOptions, NativeLimits, Pushed, Revision, SandboxOptions, ServerEvent, ServerStatus, TerminateOptions,
  *   WorkspaceInfo
  * } from "./types.js"
  */
@@ -114,15 +114,15 @@ export class AgentRun {
 
   /**
    * A new workspace. With `reuse` one that is there is fine. One of kind `memory` is gone when the server ends. A `native`
-   * one runs real programs, on a server that allows them.
+   * one runs real programs, on a server that allows them, within limits that are not above the server's.
    * @param {string} name
-   * @param {Changing & { kind?: "stored" | "memory", reuse?: boolean, native?: boolean }} [options]
+   * @param {Changing & { kind?: "stored" | "memory", reuse?: boolean, native?: boolean | NativeLimits }} [options]
    * @returns {Promise<Workspace>}
    */
   async createWorkspace(name, options = {}) {
     const { kind, reuse, native } = known("createWorkspace", options, "kind", "reuse", "native");
     try {
-      await this.#http.post("/v1/workspaces", { name, kind, native }, options);
+      await this.#http.post("/v1/workspaces", { name, kind, native: nativeBody(native) }, options);
     } catch (error) {
       if (!(reuse && error instanceof RametError && error.code === "workspace_exists")) throw error;
     }

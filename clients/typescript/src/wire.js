@@ -4,7 +4,7 @@ import { invalid } from "./errors.js";
 
 /**
  * @import {
- *   Bytes, Change, ChangeSide, CommandRecord, FileStat, MountInfo, Pin, Retention, Revision, SessionInfo, Tag, WaitingPush,
+ *   Bytes, Change, ChangeSide, CommandRecord, FileStat, MountInfo, NativeLimits, Pin, Retention, Revision, SessionInfo, Tag, WaitingPush,
  *   WorkspaceInfo
  * } from "./types.js"
  */
@@ -48,6 +48,16 @@ export function escaped(text) {
 export function segment(name) {
   if (name === "" || name === "." || name === "..") throw invalid(`${JSON.stringify(name)} names nothing`, "give a name");
   return escaped(name).replaceAll("/", "%2f");
+}
+
+/**
+ * @param {boolean | NativeLimits | undefined} native
+ * @returns {boolean | Plain | undefined}
+ */
+export function nativeBody(native) {
+  if (typeof native !== "object") return native;
+  const { memoryBytes: memory_bytes, fileBytes: file_bytes, diskBytes: disk_bytes, openFiles: open_files, ...rest } = native;
+  return { limits: { ...rest, memory_bytes, file_bytes, disk_bytes, open_files } };
 }
 
 /**

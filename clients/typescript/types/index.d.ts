@@ -27,6 +27,7 @@ export type GitOptions = import("./types.js").GitOptions;
 export type KeyRings = import("./types.js").KeyRings;
 export type Merged = import("./types.js").Merged;
 export type MountInfo = import("./types.js").MountInfo;
+export type NativeLimits = import("./types.js").NativeLimits;
 export type Output = import("./types.js").Output;
 export type Piece = import("./types.js").Piece;
 export type Pin = import("./types.js").Pin;
@@ -72,6 +73,7 @@ export type WriteOptions = import("./types.js").WriteOptions;
  * @typedef {import("./types.js").KeyRings} KeyRings
  * @typedef {import("./types.js").Merged} Merged
  * @typedef {import("./types.js").MountInfo} MountInfo
+ * @typedef {import("./types.js").NativeLimits} NativeLimits
  * @typedef {import("./types.js").Output} Output
  * @typedef {import("./types.js").Piece} Piece
  * @typedef {import("./types.js").Pin} Pin

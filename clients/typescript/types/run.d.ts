@@ -3,7 +3,7 @@
 import { StoreCare } from "./care.js";
 import { Http } from "./http.js";
 import { Place, Workspace } from "./workspace.js";
-import type { Abortable, Changing, ConnectOptions, Pushed, Revision, SandboxOptions, ServerEvent, ServerStatus, TerminateOptions, WorkspaceInfo } from "./types.js";
+import type { Abortable, Changing, ConnectOptions, NativeLimits, Pushed, Revision, SandboxOptions, ServerEvent, ServerStatus, TerminateOptions, WorkspaceInfo } from "./types.js";
 import type { Plain } from "./wire.js";
 /**
  * A sandbox: a tree at `/workspace` that begins with the head of its workspace, and whose end makes one revision.
@@ -67,15 +67,15 @@ export declare class AgentRun {
     status(options?: Abortable): Promise<ServerStatus>;
     /**
      * A new workspace. With `reuse` one that is there is fine. One of kind `memory` is gone when the server ends. A `native`
-     * one runs real programs, on a server that allows them.
+     * one runs real programs, on a server that allows them, within limits that are not above the server's.
      * @param {string} name
-     * @param {Changing & { kind?: "stored" | "memory", reuse?: boolean, native?: boolean }} [options]
+     * @param {Changing & { kind?: "stored" | "memory", reuse?: boolean, native?: boolean | NativeLimits }} [options]
      * @returns {Promise<Workspace>}
      */
     createWorkspace(name: string, options?: Changing & {
         kind?: "stored" | "memory";
         reuse?: boolean;
-        native?: boolean;
+        native?: boolean | NativeLimits;
     }): Promise<Workspace>;
     /**
      * A workspace that is there; nothing is asked before it is used.

@@ -434,6 +434,16 @@ export interface GitOptions {
     /** Name and key of one of `gitSecrets`. */
     secret?: [string, string] | undefined;
 }
+/** Bounds of the real programs of a workspace; none can be above the server's. */
+export interface NativeLimits {
+    memoryBytes?: number | undefined;
+    processes?: number | undefined;
+    /** Of one file that a program writes. */
+    fileBytes?: number | undefined;
+    /** Of all changed files together. */
+    diskBytes?: number | undefined;
+    openFiles?: number | undefined;
+}
 export interface SandboxOptions extends Changing {
     /** The workspace that it starts with and that its end makes a revision of; without one, what it holds is gone. */
     workspace?: string | undefined;

@@ -1,5 +1,5 @@
 /** Between what travels and what the client gives: names in the server's spelling end here. */
-import type { Bytes, Change, CommandRecord, FileStat, MountInfo, Pin, Retention, Revision, SessionInfo, Tag, WaitingPush, WorkspaceInfo } from "./types.js";
+import type { Bytes, Change, CommandRecord, FileStat, MountInfo, NativeLimits, Pin, Retention, Revision, SessionInfo, Tag, WaitingPush, WorkspaceInfo } from "./types.js";
 export type Plain = Record<string, any>;
 /**
  * A query. Names that are not UTF-8 come from the server with lone surrogates for their bytes, and go back as those.
@@ -19,6 +19,11 @@ export declare function escaped(text: string): string;
  * @returns {string}
  */
 export declare function segment(name: string): string;
+/**
+ * @param {boolean | NativeLimits | undefined} native
+ * @returns {boolean | Plain | undefined}
+ */
+export declare function nativeBody(native: boolean | NativeLimits | undefined): boolean | Plain | undefined;
 /**
  * @param {string} text
  * @returns {Bytes}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Self
 
 from ramet.core.errors import RametError
 
@@ -15,6 +16,7 @@ class NativeLimits:
     """Bounds of one box. Without a memory cgroup, `memory_bytes` bounds each command's process tree by a watchdog."""
 
     memory_bytes: int = 4096 * MIB
+    """Memory of all programs of the box."""
     processes: int = 1024
     """Processes and threads alive in the box."""
     file_bytes: int = 16 * 1024 * MIB
@@ -22,6 +24,7 @@ class NativeLimits:
     disk_bytes: int = 64 * 1024 * MIB
     """What all changed files of the box may have together; looked at every quarter of a second while a program runs."""
     open_files: int = 4096
+    """Open files of one program."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -37,21 +40,58 @@ class Native:
     directory: str | None = None
     """Where the trees of boxes live; by default a directory of this user in `/var/tmp`."""
 
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the options of a mapping: `{"limits": {"processes": 100}}`."""
+        unknown = plain.keys() - NAMES
+        if unknown:
+            raise RametError("invalid_config", f"unknown option native.{min(unknown)}", f"Use {', '.join(NAMES)}.")
+        given = plain.get("limits") or {}
+        if not isinstance(given, Mapping):
+            raise RametError("invalid_config", f"native.limits is {given!r}", "Give a mapping of limits.")
+        wrong = given.keys() - LIMITS
+        if wrong:
+            raise RametError("invalid_config", f"unknown limit native.limits.{min(wrong)}", f"Use {', '.join(LIMITS)}.")
+        return cls(NativeLimits(**given), plain.get("directory"))
 
-def as_native(value: Native | bool | dict[str, Any] | None) -> Native | None:
-    """Read the option as users give it: True, False, a mapping of limits, or a `Native`."""
+    @property
+    def plain(self) -> dict[str, Any]:
+        """What a store remembers of it: nothing that only this process knows."""
+        return {"limits": {name: value for name, value in vars(self.limits).items() if value != LIMITS[name]}}
+
+    def lowered(self, plain: Mapping[str, Any]) -> Native:
+        """Return these options with the limits of others where those are lower."""
+        other = plain.get("limits", {})
+        lower = {name: value for name, value in other.items() if value < getattr(self.limits, name)}
+        return replace(self, limits=replace(self.limits, **lower))
+
+    def asked(self, plain: Mapping[str, Any]) -> Native:
+        """As `lowered`, for someone who must not ask for more."""
+        for name, value in plain.get("limits", {}).items():
+            most = getattr(self.limits, name)
+            if value > most:
+                raise RametError(
+                    "limit_exceeded", f"cannot set native limit {name} to {value}: {most} is the most here",
+                    "Ask for less.",
+                )  # fmt: skip
+        return self.lowered(plain)
+
+
+NativeForm = Native | Mapping[str, Any] | bool
+"""The option as users give it."""
+NAMES: Final = tuple(one.name for one in fields(Native))
+LIMITS: Final = {one.name: one.default for one in fields(NativeLimits)}
+"""The defaults."""
+
+
+def as_native(value: NativeForm | None) -> Native | None:
+    """Read the option as users give it: True, False, a mapping, or a `Native`."""
     if value is None or value is False:
         return None
     if value is True:
         return Native()
     if isinstance(value, Native):
         return value
-    if isinstance(value, dict):
-        unknown = value.keys() - {"limits", "directory"}
-        if unknown:
-            raise RametError("invalid_config", f"unknown option native.{min(unknown)}", "Use limits or directory.")
-        try:
-            return Native(NativeLimits(**value.get("limits", {})), value.get("directory"))
-        except TypeError as error:
-            raise RametError("invalid_config", f"native.limits: {error}", "See docs/native.md.") from None
+    if isinstance(value, Mapping):
+        return Native.of(value)
     raise RametError("invalid_config", f"native is {value!r}", "Use true, false, or a mapping with limits.")

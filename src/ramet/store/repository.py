@@ -38,7 +38,7 @@ from ramet.store.refs import ancestry
 from ramet.store.refs.gc_log import CACHE_SECONDS, GcLog, GcState
 from ramet.store.refs.grants import CALLER, TRUSTED, Access, Grants
 from ramet.store.refs.leases import Leases, holder_name
-from ramet.store.refs.native_flags import NativeFlags
+from ramet.store.refs.native_options import NativeOptions
 from ramet.store.refs.notes import Notes
 from ramet.store.refs.refs import RECORD, RefEntry, check_text, not_found
 from ramet.store.refs.resolve import RevisionLike, expired_error, find_revision, resolve_revision
@@ -108,7 +108,7 @@ class Repository:
         """In an encrypted store, the objects of commits in progress, by workspace."""
         self.refs, self.tags = Leases(log("refs"), clock), Tags(log("tags"), clock)
         self.gc_log, self.policies = GcLog(log("gc")), RetentionPolicies(log("policy"), clock)
-        self.native_flags = NativeFlags(self.objects)
+        self.native_options = NativeOptions(self.objects)
         self.pins = Pins(self.objects, clock)
         self.grants, self.notes = Grants(log("grants"), clock), Notes(log("notes"), clock)
         self.packs = self._reader()
@@ -221,7 +221,7 @@ class Repository:
             if self.grants.removed(name):
                 self.grants.put(name, {}, None)
             self.policies.clear(name)
-            self.native_flags.clear(name)
+            self.native_options.clear(name)
             for key in list(self.objects.list(f"bindings/{name}/")):
                 self.objects.delete(key)
             self._forget_drafts(name)

@@ -30,7 +30,7 @@ from ramet.layers.outbox import Outbox
 from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
 from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
-from ramet.native.options import Native, as_native
+from ramet.native.options import NativeForm, as_native
 from ramet.native.tree_branch import TreeBranch
 from ramet.network.door import Door, SessionDoor
 from ramet.network.network import Network
@@ -105,7 +105,7 @@ class Workspace:
         policy: Policy | Mapping[str, Any] | None = None,
         limits: Limits | None = None,
         settings: Settings | None = None,
-        native: Native | bool | None = None,
+        native: NativeForm | None = None,
         network: Network | Mapping[str, Any] | None = None,
     ) -> None:
         _check_types(env, secrets, policy, limits, settings)

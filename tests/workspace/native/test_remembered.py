@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
+from httpx2 import AsyncClient, Response
 from tests.apps.server.harness import serving
 from tests.workspace.native.conftest import SECONDS
 
-from ramet.native.options import Native
+from ramet.core.errors import RametError
+from ramet.native.options import Native, NativeForm, NativeLimits
 from ramet.workspace.agent.sandbox import AgentRun
 from ramet.workspace.agent.tools import chosen_tools
 from ramet.workspace.stored.store import Store
@@ -88,5 +91,62 @@ def test_a_server_runs_programs_only_where_it_allows_them(tmp_path: Path) -> Non
         async with serving(store, native=True) as (http, _):
             done = (await http.post("/v1/workspaces/new-stored/exec", json={"command": SUM})).json()
             assert done["stdout"] == "42\n"
+
+    asyncio.run(steps())
+
+
+@pytest.mark.usefixtures("native")
+def test_limits_are_remembered(tmp_path: Path) -> None:
+    async def processes(name: str, native: NativeForm | None = None) -> int:
+        async with store.open(name, native=native) as ws:
+            assert ws.native is not None
+            assert (await ws.execute(f"{SUM} | tee answer", timeout=SECONDS)).stdout == b"42\n"
+            return ws.native.limits.processes
+
+    async def steps() -> None:
+        assert await processes("app") == 77
+        assert await processes("app", True) == 77
+        assert await processes("app", {"limits": {"processes": 99}}) == 99
+        store["app"].fork(None, "twin")
+        assert await processes("twin") == 77
+
+    store = Store(tmp_path / "store")
+    store.create("app", native=Native(NativeLimits(processes=77)))
+    asyncio.run(steps())
+
+
+def test_wrong_limits_are_refused_by_name(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    for wrong, said in (
+        ({"limits": {"procs": 1}}, "unknown limit native.limits.procs"),
+        ({"limits": {"processes": 0}}, "native limit processes is 0"),
+        ({"limits": [1]}, "native.limits is [1]"),
+        ({"limit": {}}, "unknown option native.limit"),
+    ):
+        with pytest.raises(RametError, match=re.escape(said)):
+            store.create("app", native=wrong)
+        with pytest.raises(RametError, match=re.escape(said)):
+            store.open("app", native=wrong)
+    assert store.ls() == []
+
+
+@pytest.mark.usefixtures("native")
+def test_a_client_may_lower_limits_only(tmp_path: Path) -> None:
+    async def create(http: AsyncClient, kind: str, **native: object) -> Response:
+        return await http.post("/v1/workspaces", json={"name": f"new-{kind}", "kind": kind, "native": native})
+
+    async def steps() -> None:
+        store = Store(tmp_path / "store")
+        async with serving(store, native=True) as (http, server):
+            for kind in ("stored", "memory"):
+                refused = await create(http, kind, limits={"processes": 10**6})
+                assert (refused.status_code, refused.json()["code"]) == (413, "limit_exceeded")
+                assert (await create(http, kind, directory="/tmp")).status_code == 400
+                assert (await create(http, kind, limits={"processes": 55})).is_success
+                done = (await http.post(f"/v1/workspaces/new-{kind}/exec", json={"command": SUM})).json()
+                assert done["stdout"] == "42\n"
+                opened = server.workspaces.find(f"new-{kind}")
+                assert opened is not None and opened.ws.native is not None
+                assert opened.ws.native.limits == NativeLimits(processes=55)
 
     asyncio.run(steps())

@@ -11,6 +11,7 @@ from ramet.core.stat import Kind
 from ramet.network.network import Network
 
 if TYPE_CHECKING:
+    from ramet.native.options import Native
     from ramet.workspace.config import Config
 
 Where = Annotated[
@@ -31,6 +32,10 @@ AllowHost = Annotated[
     list[str] | None,
     Option(help="Let commands reach this host: api.example.org, *.example.org:443, 127.0.0.1:8080; repeatable."),
 ]
+NativeFlag = Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")]
+NativeMemory = Annotated[
+    str | None, Option(help="Memory that its real programs may use together: 2GiB. Implies --native.")
+]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 
 
@@ -44,6 +49,19 @@ def network_options(config: Config | None, hosts: list[str] | None, place: str) 
             "Pass --network-allow to `ramet serve`, or `network:` in its configuration.",
         )  # fmt: skip
     return {"network": Network.with_hosts(None if config is None else config.network, hosts)}
+
+
+def native_option(native: bool, memory: str | None = None) -> Native | bool:
+    """The option of `Store.create` and `Store.open` for `--native` and its bounds."""
+    if memory is None:
+        return native
+    from ramet.native.options import Native, NativeLimits
+    from ramet.workspace.config.kinds import NumberKind
+
+    found = NumberKind("size").parse(memory)
+    if found is None:
+        raise RametError("invalid_argument", f"--native-memory {memory!r} is no size", "write 2GiB")
+    return Native(NativeLimits(memory_bytes=int(found)))
 
 
 def user_name() -> str:

@@ -19,6 +19,7 @@ from ramet.apps.client.reference import RemoteRef, as_kind, as_pin, as_revision
 from ramet.apps.client.workspace import RemoteWorkspace
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
+from ramet.native.options import NativeForm, as_native
 from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.resolve import RevisionLike, spec_text
@@ -52,6 +53,16 @@ def connect(url: str, token: str | None = None, *, timeout: float | None = None)
     return RemoteStore(url, token, timeout)
 
 
+def _asked(native: NativeForm) -> dict[str, Any]:
+    """The part of a request that asks for real programs."""
+    wanted = as_native(native)
+    if wanted is None:
+        return {}
+    if wanted.directory is not None:
+        raise RametError("unsupported", "cannot choose the directory of boxes on a server", "Leave it out.")
+    return {"native": wanted.plain if wanted.plain["limits"] else True}
+
+
 P = ParamSpec("P")
 
 
@@ -81,9 +92,12 @@ class RemoteStore:
         """Run a blocking call of the client in a thread: `await store.aio(store["w"].log)`."""
         return await asyncio.to_thread(call, *args, **kwargs)
 
-    def create(self, name: str, kind: str = "stored", *, native: bool = False) -> RemoteRef:
-        """Create an empty workspace; kind `memory` lasts until the server stops. A `native` one runs real programs."""
-        asked = {"name": name, "kind": kind, **({"native": True} if native else {})}
+    def create(self, name: str, kind: str = "stored", *, native: NativeForm = False) -> RemoteRef:
+        """Create an empty workspace; kind `memory` lasts until the server stops. A `native` one runs real programs.
+
+        The server allows it or not, and lower limits than its own.
+        """
+        asked = {"name": name, "kind": kind, **_asked(native)}
         self._http.ask("POST", "/v1/workspaces", asked)
         return self._ref(name)
 

@@ -11,6 +11,7 @@ from ramet.apps.client.reference import RemoteRef, as_kind, as_revision
 from ramet.apps.client.workspace import SHORT, exec_body, piece_of
 from ramet.core.errors import RametError
 from ramet.core.paths import encode, parse
+from ramet.native.options import NativeForm
 from ramet.store.model.revisions import Revision
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
@@ -31,7 +32,7 @@ class RemoteAgentRun:
     def __init__(self, store: RemoteStore) -> None:
         self.store = store
 
-    def create_workspace(self, name: str, *, native: bool = False) -> RemoteRef:
+    def create_workspace(self, name: str, *, native: NativeForm = False) -> RemoteRef:
         """Create an empty workspace; sandboxes of a `native` one run real programs, where the server allows it."""
         return self.store.create(name, native=native)
 

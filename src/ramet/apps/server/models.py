@@ -54,12 +54,34 @@ class NoQuery(Body):
 # ------------------------------------------------------------------------------------------------- workspaces
 
 
+Limit = Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
+
+
+class AskedLimits(Body):
+    """Bounds of real programs; the server has higher ones. What is left out has the server's."""
+
+    memory_bytes: Limit | None = None
+    processes: Limit | None = None
+    file_bytes: Limit | None = None
+    disk_bytes: Limit | None = None
+    open_files: Limit | None = None
+
+
+class AskedNative(Body):
+    limits: AskedLimits = field(default_factory=AskedLimits)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        asked = {name: getattr(self.limits, name) for name in self.limits.__struct_fields__}
+        return {"limits": {name: value for name, value in asked.items() if value is not None}}
+
+
 class CreateWorkspace(Body):
     name: Name
     kind: Literal["stored", "memory"] = "stored"
     """A stored workspace is durable; a memory workspace ends with the server."""
-    native: bool = False
-    """Run real programs in it, on a server that allows them."""
+    native: bool | AskedNative = False
+    """Run real programs in it, on a server that allows them; with limits, which cannot be above the server's."""
 
 
 class Mounted(Answer):

@@ -26,6 +26,7 @@ from ramet.apps.server.events import Events
 from ramet.apps.server.models import CreateSandbox
 from ramet.apps.server.settings import ServerSettings
 from ramet.core.errors import RametError
+from ramet.native.options import Native, as_native
 from ramet.network.network import Network
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.grants import TRUSTED, acting_for
@@ -242,8 +243,7 @@ class OpenWorkspaces:
             "commit": "timer" if timer else "close", "every": self.settings.every if timer else None,
             "network": self._network(config),
         }  # fmt: skip
-        if not self._allows_native(config):
-            options["native"] = False
+        options.update(await self.blocking(self._native_options, name, config))
         if config is not None:
             opening = await self.blocking(config.open, store, name, **options)
         else:
@@ -278,8 +278,20 @@ class OpenWorkspaces:
         own = None if config is None else config.network
         return own if own is not None else self.settings.network
 
-    def _allows_native(self, config: Config | None) -> bool:
-        return self.settings.native or (config is not None and config.native)
+    def native(self, name: str) -> Native | None:
+        """What real programs of a workspace may use on this server; None where they do not run."""
+        config = self._config(name)
+        own = None if config is None else config.native
+        return own if own is not None else as_native(self.settings.native)
+
+    def _native_options(self, name: str, config: Config | None) -> dict[str, Any]:
+        """The option of `Store.open`: what its configuration says, lowered to what was asked for at its creation."""
+        if self.native(name) is None:
+            return {"native": False}
+        if config is None or config.native is None or self.store is None:
+            return {}
+        asked = self.store.repository.native_options.of(name)
+        return {} if asked is None else {"native": config.native.lowered(asked)}
 
     def _server_mounts(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the server's mounts for a workspace, and resources for mounts saved without content."""
@@ -374,7 +386,7 @@ class OpenWorkspaces:
         return name in self._open or (config is not None and config.name == name)
 
     async def add_memory(
-        self, name: str, ws: Workspace | None = None, owner: str | None = None, *, native: bool = False
+        self, name: str, ws: Workspace | None = None, owner: str | None = None, *, native: Native | None = None
     ) -> OpenWorkspace:
         """Add a workspace without a store."""
         async with self._alone(name):
@@ -383,9 +395,7 @@ class OpenWorkspaces:
             self._check_room()
             config = self._config(name)
             if ws is None and config is not None:
-                ws = await self.blocking(
-                    partial(config.workspace, native=native or None, network=self._network(config))
-                )
+                ws = await self.blocking(partial(config.workspace, native=native, network=self._network(config)))
             if ws is None:
                 given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
                 ws = Workspace(given, settings=self._workspace_settings(), native=native, network=self.settings.network)
@@ -425,8 +435,7 @@ class OpenWorkspaces:
 
         def opens(name: str, **options: Any) -> WorkspaceOpener:
             options["settings"], options["network"] = self._workspace_settings(config), self._network(config)
-            if not self._allows_native(config):
-                options["native"] = False
+            options.update(self._native_options(bound or name, config))
             if config is None:
                 return self.need_store().open(name, mounts=mounts, resources=resources, **options)
             return config.open(store, name, **{**options, "secrets": {**config.secrets, **options["secrets"]}})

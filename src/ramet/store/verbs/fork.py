@@ -58,8 +58,9 @@ def fork(
         ops=no_writers(number, number), author=actor, agent="", trace_id="", phase="Committed",
     )  # fmt: skip
     begin(repository, new_name, revision, source, seen)
-    if repository.native_flags.of(name):
-        repository.native_flags.set(new_name)
+    native = repository.native_options.of(name)
+    if native is not None:
+        repository.native_options.set(new_name, native)
     return revision
 
 

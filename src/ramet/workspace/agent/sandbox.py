@@ -31,6 +31,7 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
+from ramet.native.options import NativeForm
 from ramet.store.model.revisions import MemoryImage, Revision
 from ramet.workspace.agent.checkpoints import Checkpointer, unavailable_here, wake
 from ramet.workspace.loop_thread import LoopThread
@@ -114,7 +115,7 @@ class SandboxOptions:
     git_secrets: Secrets = field(default_factory=dict)
     resume: bool = True
     drafts: str | float = "each"
-    native: bool | None = None
+    native: NativeForm | None = None
 
 
 def namespace_address(store: str, namespace: str) -> str:
@@ -151,7 +152,7 @@ class AgentRun:
         self.store = store
         self.checkpointer = checkpointer
 
-    def create_workspace(self, name: str, *, native: bool = False) -> StoredWorkspaceRef:
+    def create_workspace(self, name: str, *, native: NativeForm = False) -> StoredWorkspaceRef:
         """Create an empty workspace; sandboxes of a `native` one run real programs."""
         return self.store.create(name, native=native)
 
@@ -175,7 +176,7 @@ class AgentRun:
         git_secrets: Secrets | None = None,
         resume: bool = True,
         drafts: str | float = "each",
-        native: bool | None = None,
+        native: NativeForm | None = None,
     ) -> Sandbox:
         """Create a sandbox, bound to a workspace if one is named; otherwise its files are lost when it ends.
 

@@ -12,6 +12,7 @@ from ramet.core.paths import parse
 from ramet.core.proc import User
 from ramet.core.resource import Resource
 from ramet.layers.retry import Patience
+from ramet.native.options import Native, as_native
 from ramet.network.network import Network
 from ramet.workspace.config.declaration import declaration
 from ramet.workspace.config.kinds import INVALID
@@ -84,7 +85,7 @@ class Config:
     sessions: Mapping[str, SessionConfig]
     commit: CommitConfig
     server: Mapping[str, Any]
-    native: bool
+    native: Native | None
     network: Network | None
     settings: tuple[Setting, ...] = field(repr=False)
 
@@ -105,7 +106,7 @@ class Config:
             raise ConfigError(problems)
         return made
 
-    def workspace(self, *, native: bool | None = None, network: Network | None = None) -> Workspace:
+    def workspace(self, *, native: Native | bool | None = None, network: Network | None = None) -> Workspace:
         """Create the configured workspace, without the store; `native` and `network` override the file."""
         ws = Workspace(
             self.make_mounts(), env=self.env, secrets=self.secrets, policy=self.policy,
@@ -141,7 +142,7 @@ class Config:
         said: dict[str, Any] = {
             "settings": self.workspace_settings, "secrets": self.secrets, "env": self.env, "policy": self.policy,
             "commit": self.commit.when, "every": self.commit.every, "withhold": self.commit.withhold,
-            "drafts": self.commit.drafts, "scan": self.commit.scan, "native": self.native or None,
+            "drafts": self.commit.drafts, "scan": self.commit.scan, "native": self.native,
             "network": self.network,
             "pins": {mount.prefix: mount.pin for mount in self.mounts if mount.pin is not None},
         }  # fmt: skip
@@ -182,6 +183,7 @@ def config_of(top: Node, reading: ConfigReader) -> Config | None:
     )
     commit = found["commit"] or {}
     network = _network(found["network"], top, reading)
+    native = _native(found["native"], top, reading)
     if reading.problems:
         return None
     return Config(
@@ -206,7 +208,7 @@ def config_of(top: Node, reading: ConfigReader) -> Config | None:
             commit.get("scan", "off"),
         ),
         server=found["server"] or {},
-        native=bool(found["native"]),
+        native=native,
         network=network,
         settings=tuple(reading.settings),
     )
@@ -221,6 +223,19 @@ def _network(found: Mapping[str, Any] | None, top: Node, reading: ConfigReader) 
     except RametError as error:
         assert isinstance(top.value, dict)
         reading.wrong(top.value["network"].place, "network", error.cause, error.remediation)
+        return None
+
+
+def _native(found: Mapping[str, Any] | bool | None, top: Node, reading: ConfigReader) -> Native | None:
+    """The bounds of real programs; a wrong one is a problem of the file."""
+    if not isinstance(found, Mapping):
+        return as_native(found)
+    limits = {name: value for name, value in (found["limits"] or {}).items() if value is not None}
+    try:
+        return as_native({**found, "limits": limits})
+    except RametError as error:
+        assert isinstance(top.value, dict)
+        reading.wrong(top.value["native"].place, "native.limits", error.cause, error.remediation)
         return None
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from ramet.core.limits import Limits
 from ramet.core.proc import User
 from ramet.layers.retry import Patience
+from ramet.native.options import NativeLimits
 from ramet.network.network import NetworkLimits
 from ramet.workspace.config.kinds import (
     INVALID,
@@ -204,6 +205,25 @@ NETWORK: Final = {
 
 
 @dataclass(frozen=True)
+class NativeKind:
+    """Whether real programs run, or within which bounds."""
+
+    says = "true, false, or a mapping"
+    table = TableKind({
+        "limits": Field(LazyKind(lambda: TableKind(fields_of(NativeLimits), "native limit")), "Bounds of one box."),
+        "directory": Field(TextKind(path=True), "Where the trees of boxes live; by default in /var/tmp."),
+    })  # fmt: skip
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [*FlagKind().schema()["anyOf"], self.table.schema()]}
+
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
+        if not isinstance(node.value, dict):
+            return FlagKind().read(node, setting, reading)
+        return self.table.read(node, setting, reading)
+
+
+@dataclass(frozen=True)
 class CommandKind:
     """A user command: `package.module:function`, optionally for one mount or suffix."""
 
@@ -283,7 +303,7 @@ def declaration() -> TableKind:
             "Variables whose values are never recorded: env:NAME or file:PATH.",
         ),
         "limits": Field(TableKind(fields_of(Limits)), "Bounds of one execution."),
-        "native": Field(FlagKind(), "Run real programs too, in a box on this machine.", False),
+        "native": Field(NativeKind(), "Run real programs too, in a box on this machine.", False),
         "network": Field(TableKind(NETWORK), "Which hosts commands and programs may reach; without it none."),
         "policy": Field(TableKind(POLICY), "What is allowed, refused, asked about, hidden and counted."),
         "cache": Field(TableKind({

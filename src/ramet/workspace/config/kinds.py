@@ -148,7 +148,7 @@ class NumberKind:
             found = reading.text(node, setting)
             if found is None:
                 return INVALID
-            value, origin = self._parse_number(found.text), found.origin
+            value, origin = self.parse(found.text), found.origin
         if not isinstance(value, int | float) or isinstance(value, bool):
             what = f"{node.value!r}" if isinstance(node.value, str) else node.kind
             reading.wrong(node.place, setting, f"{self.says} is expected, and this is {what}")
@@ -163,7 +163,8 @@ class NumberKind:
         reading.set(setting, value, node, origin)
         return value
 
-    def _parse_number(self, text: str) -> float | None:
+    def parse(self, text: str) -> float | None:
+        """Return the number of a text such as `16MiB`; None for any other text."""
         found = MEASURE.fullmatch(text.strip())
         if found is None:
             return None

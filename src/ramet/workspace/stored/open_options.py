@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ramet.core.resource import Resource
-from ramet.native.options import Native, as_native
+from ramet.native.options import NativeForm, as_native
 from ramet.network.network import Network
 from ramet.store.commit.ignore_rules import IgnoreRules
 from ramet.store.commit.secret_scan import ScanMode, parse_scan_mode
@@ -45,7 +45,7 @@ class OpenOptions:
     policy: Policy | Mapping[str, Any] | None = None
     prepare: Callable[[StoredWorkspace], None] | None = None
     """Called with the workspace before any other code sees it."""
-    native: Native | bool | None = None
+    native: NativeForm | None = None
     """Whether real programs run in the workspace, and within which bounds."""
     network: Network | Mapping[str, Any] | None = None
     """What commands and programs may reach (`docs/network.md`); None for nothing."""

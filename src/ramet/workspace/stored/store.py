@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from ramet.core.errors import RametError, wrong_type
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
-from ramet.native.options import Native
+from ramet.native.options import NativeForm, as_native
 from ramet.network.network import Network
 from ramet.store.commit.secret_scan import parse_scan_mode
 from ramet.store.model.address import parse_address
@@ -85,11 +85,12 @@ class Store:
         """Run a blocking call of the store in a thread: `await store.aio(store["w"].log)`."""
         return await asyncio.to_thread(call, *args, **kwargs)
 
-    def create(self, name: str, *, native: bool = False) -> StoredWorkspaceRef:
-        """Create an empty workspace; a `native` one runs real programs whenever it is opened."""
+    def create(self, name: str, *, native: NativeForm = False) -> StoredWorkspaceRef:
+        """Create an empty workspace; a `native` one runs real programs, within these bounds, whenever it is opened."""
+        wanted = as_native(native)
         self.repository.create(name)
-        if native:
-            self.repository.native_flags.set(name)
+        if wanted is not None:
+            self.repository.native_options.set(name, wanted.plain)
         return StoredWorkspaceRef(self.repository, name)
 
     def ls(self) -> list[str]:
@@ -237,7 +238,7 @@ class Store:
         policy: Policy | Mapping[str, Any] | None = None,
         prepare: Callable[[StoredWorkspace], None] | None = None,
         drafts: str | float = "off",
-        native: Native | bool | None = None,
+        native: NativeForm | None = None,
         network: Network | Mapping[str, Any] | None = None,
     ) -> WorkspaceOpener:
         """Open the head of a workspace (or a past revision or `NAME@REV`, read-only). Use it with `async with`.
@@ -256,9 +257,10 @@ class Store:
 
         `drafts` says what survives when this process is killed before it commits: with `each`, all changes of `execute`
         and `dispatch` calls that have returned; with a number, changes older than that many seconds; with `off`,
-        directories only. The next open commits them. `native` turns real programs on or off (`docs/native.md`), else
-        the workspace remembers how it was created. The trees of a native workspace are directories of this machine
-        until it is closed. `network` says which hosts commands may reach (`docs/network.md`), else none.
+        directories only. The next open commits them. `native` turns real programs on or off (`docs/native.md`), or
+        says their bounds, else the workspace remembers how it was created. The trees of a native workspace are
+        directories of this machine until it is closed. `network` says which hosts commands may reach
+        (`docs/network.md`), else none.
         """
         return self.open_with(
             name,
@@ -353,13 +355,16 @@ class WorkspaceOpener:
     def _with_programs(self, base: Revision | None, lease: RefEntry | None, latest: Revision | None) -> StoredWorkspace:
         """Hydrate, with the real programs that the options or the workspace ask for."""
         repository, name, options = self._repository, self._name, self._options
-        wanted = options.native is None and not options.readonly and repository.native_flags.of(name)
-        if not wanted:
+        remembered = None
+        if options.native is True or (options.native is None and not options.readonly):
+            remembered = repository.native_options.of(name)
+        if remembered is None:
             return StoredWorkspace.hydrate(repository, name, base, lease, options, latest)
+        wanted = replace(options, native=as_native(remembered))
         try:
-            return StoredWorkspace.hydrate(repository, name, base, lease, replace(options, native=True), latest)
+            return StoredWorkspace.hydrate(repository, name, base, lease, wanted, latest)
         except RametError as error:
-            if error.code != "native_unavailable":
+            if error.code != "native_unavailable" or options.native is True:
                 raise
             ws = StoredWorkspace.hydrate(repository, name, base, lease, options, latest)
             ws.native_problem = f"{error.cause}. {error.remediation}"

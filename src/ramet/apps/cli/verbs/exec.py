@@ -14,10 +14,13 @@ from ramet.apps.cli.options import (
     AllowHost,
     ConfigFile,
     Message,
+    NativeFlag,
+    NativeMemory,
     Quiet,
     Wait,
     Where,
     known_names,
+    native_option,
     network_options,
     user_name,
 )
@@ -29,6 +32,7 @@ from ramet.apps.cli.terminal import UserTerminal, has_terminal
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
+    from ramet.native.options import Native
     from ramet.workspace.execution import Execution
     from ramet.workspace.result import IOResult
     from ramet.workspace.workspace import Workspace
@@ -49,7 +53,7 @@ class ExecRequest(NamedTuple):
     config: str | None
     quiet: bool
     as_json: bool
-    native: bool = False
+    native: Native | bool = False
     wait: float = 0.0
     from_stdin: bool = False
     """Whether the command was read from stdin."""
@@ -90,7 +94,8 @@ def execute(
             help="Print one JSON object at the end: output, status, paths it touched.",
         ),
     ] = False,
-    native: Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")] = False,
+    native: NativeFlag = False,
+    native_memory: NativeMemory = None,
     allow_host: AllowHost = None,
     tty: Annotated[
         bool, Option("--tty", "-t", help="Run the command by real bash on a terminal: editors, REPLs, progress bars.")
@@ -114,7 +119,8 @@ def execute(
         "meta": {key: _number(value) for key, value in _pairs("--meta", meta)} | ({"run": run} if run else {}),
     }  # fmt: skip
     request = ExecRequest(
-        name, text, store, options, message, author, config, quiet, as_json, native, wait, from_stdin, tty, allow_host
+        name, text, store, options, message, author, config, quiet, as_json, native_option(native, native_memory), wait,
+        from_stdin, tty, allow_host
     )  # fmt: skip
     return asyncio.run(_run(request))
 
@@ -222,7 +228,10 @@ def _open(line: ExecRequest) -> tuple[Any, str]:
     from ramet.store.model.address import parse_address
 
     config = config_of(line.config)
-    more: dict[str, Any] = {**({"native": True} if line.native else {}), **({"wait": line.wait} if line.wait else {})}
+    more: dict[str, Any] = {
+        **({"native": line.native} if line.native else {}),
+        **({"wait": line.wait} if line.wait else {}),
+    }
     more.update(network_options(config, line.hosts, line.store))
     if line.native and line.store.startswith(SERVERS):
         raise RametError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ramet.apps.cli.listen_port import listen
-from ramet.apps.cli.options import AllowHost, ConfigFile, Where, network_options
+from ramet.apps.cli.options import AllowHost, ConfigFile, NativeFlag, Where, network_options
 from ramet.apps.cli.parameters import Argument, Given, Option
 from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
 from ramet.core.errors import RametError, missing_extra
@@ -155,7 +155,7 @@ def mcp(
     tools: Annotated[str | None, Option(help="Only these tools, such as `bash,read`.")] = None,
     http: Annotated[int | None, Option(help="Serve streamable HTTP on this port instead of stdio.")] = None,
     config: ConfigFile = None,
-    native: Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")] = False,
+    native: NativeFlag = False,
     allow_host: AllowHost = None,
 ) -> None:
     """Serve a workspace to a model over MCP; `docs/mcp.md` describes the tools."""

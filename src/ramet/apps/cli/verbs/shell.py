@@ -20,7 +20,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import split_name
-from ramet.apps.cli.options import AllowHost, ConfigFile, Where, network_options, user_name
+from ramet.apps.cli.options import (
+    AllowHost,
+    ConfigFile,
+    NativeFlag,
+    NativeMemory,
+    Where,
+    native_option,
+    network_options,
+    user_name,
+)
 from ramet.apps.cli.output import ago, iso_time, report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.patches import show_patches
@@ -60,7 +69,8 @@ def shell(
     store: Where = HOME,
     create: Annotated[bool, Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
     config: ConfigFile = None,
-    native: Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")] = False,
+    native: NativeFlag = False,
+    native_memory: NativeMemory = None,
     allow_host: AllowHost = None,
 ) -> int:
     """Open an interactive shell in a workspace. Leaving commits your changes; `!help` lists the shell's own verbs."""
@@ -73,8 +83,9 @@ def shell(
         where, revision = split_name(name)
         place = store if described_by is None else store_for(store, described_by)
         allowed = network_options(described_by, allow_host, place)
+        wanted = native_option(native, native_memory)
         if place.startswith(SERVERS):
-            if native:
+            if wanted:
                 raise RametError(
                     "unsupported", "cannot turn on native programs of a server's workspace",
                     "Create it with --native, on a server that was started with --native.",
@@ -82,8 +93,8 @@ def shell(
             return _remote_shell(loop, place, where, revision, create, described_by is not None)
         found = local_store(place)
         if create and where not in found:
-            found.create(where, native=native)
-        more: dict[str, Any] = {**({"native": True} if native else {}), **allowed}
+            found.create(where, native=wanted)
+        more: dict[str, Any] = {**({"native": wanted} if wanted else {}), **allowed}
         if described_by is None:
             opening = found.open(where, revision, **more)
         else:

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import file_of, name_only, split_name
-from ramet.apps.cli.options import AsJson, ConfigFile, Message, Name, Where, known_names
+from ramet.apps.cli.options import AsJson, ConfigFile, Message, Name, NativeMemory, Where, known_names, native_option
 from ramet.apps.cli.output import iso_time, report_note, revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
@@ -27,10 +27,11 @@ def create(
     native: Annotated[
         bool, Option("--native", help="Run real programs too, such as python3, whenever it is opened.")
     ] = False,
+    native_memory: NativeMemory = None,
     as_json: AsJson = False,
 ) -> None:
     """Create an empty workspace."""
-    any_store(store).create(name, native=native)
+    any_store(store).create(name, native=native_option(native, native_memory))
     say({"workspace": name}, name, as_json)
 
 

@@ -56,18 +56,22 @@ async def workspaces(api: Api, call: Call) -> Reply:
 async def create(api: Api, call: Call) -> Reply:
     asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.CreateWorkspace)
     workspaces = api.workspaces
-    if asked.native and not api.settings.native:
-        raise RametError(
-            "native_unavailable", "cannot run native programs: this server does not allow them",
-            "Start it with `ramet serve --native`.",
-        )  # fmt: skip
+    native = None
+    if asked.native is not False:
+        native = workspaces.native(asked.name)
+        if native is None:
+            raise RametError(
+                "native_unavailable", "cannot run native programs: this server does not allow them",
+                "Start it with `ramet serve --native`.",
+            )  # fmt: skip
+        native = native if asked.native is True else native.asked(asked.native.plain)
     if asked.kind == "memory":
-        hosted = await workspaces.add_memory(asked.name, owner=api.access.principal(call), native=asked.native)
+        hosted = await workspaces.add_memory(asked.name, owner=api.access.principal(call), native=native)
         info = workspace_info(asked.name, hosted, None)
     else:
         if workspaces.find(asked.name) is not None:
             raise RametError("workspace_exists", f"workspace {asked.name!r} exists already", "use it")
-        await workspaces.blocking(partial(workspaces.need_store().create, asked.name, native=asked.native))
+        await workspaces.blocking(partial(workspaces.need_store().create, asked.name, native=native or False))
         info = workspace_info(asked.name, None, None)
     api.events.add("created", asked.name, kind=asked.kind)
     return answer(info, 201)
