@@ -12,7 +12,7 @@ import {
 /**
  * @import {
  *   Abortable, Bisected, BlameLine, Bytes, Change, Changing, CommandRecord, Content, EndedJob, Keeping, Merged,
- *   MountInfo, Pin, Pushed, PushOptions, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching,
+ *   MountInfo, Pin, Pushed, PushOptions, Question, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching,
  *   WorkspaceInfo
  * } from "./types.js"
  */
@@ -100,6 +100,31 @@ export class Place extends Shell {
     return found["costs"].map((/** @type {Plain} */ { bytes_read: bytesRead, bytes_written: bytesWritten, ...rest }) => ({
       ...rest, bytesRead, bytesWritten,
     }));
+  }
+
+  /**
+   * Questions of `ask` rules that wait for an answer.
+   * @param {Abortable} [options]
+   * @returns {Promise<Question[]>}
+   */
+  async questions(options = {}) {
+    known("questions", options);
+    const found = (await this.#http.get(`${this.#url}/questions`, options))["questions"];
+    return found.map((/** @type {Plain} */ { session_id: session, agent_id: agent, asked_at: askedAt, ...rest }) => ({
+      ...rest, session, agent, askedAt,
+    }));
+  }
+
+  /**
+   * Allow or deny what a question is about; "host" also allows later requests of the session to the same host.
+   * @param {number} number
+   * @param {boolean | "host"} allow
+   * @param {Abortable} [options]
+   * @returns {Promise<void>}
+   */
+  async answer(number, allow, options = {}) {
+    known("answer", options);
+    await this.#http.post(`${this.#url}/questions/${number}`, { allow }, options);
   }
 
   /**

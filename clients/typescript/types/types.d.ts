@@ -300,6 +300,19 @@ export interface CommandRecord {
     networkBytes: number;
     meta: Record<string, string | number | boolean>;
 }
+/** A question of an `ask` rule that waits for an answer. */
+export interface Question {
+    number: number;
+    kind: "command" | "file" | "network";
+    /** The command, the verb of files, or the HTTP method. */
+    name: string;
+    /** The command line, the path, or the URL without its query. */
+    subject: string;
+    session: string;
+    agent: string;
+    /** Seconds since the epoch. */
+    askedAt: number;
+}
 /** A background job (`cmd &`) that has ended. */
 export interface EndedJob {
     session: string;

@@ -1,12 +1,12 @@
 /** Workspaces and their sessions: a shell, files, and every state that was committed. */
 import { Files } from "./files.js";
 import { Job, Shell } from "./running.js";
-import type { Abortable, Bisected, BlameLine, Bytes, Change, Changing, CommandRecord, Content, EndedJob, Keeping, Merged, MountInfo, Pin, Pushed, PushOptions, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching, WorkspaceInfo } from "./types.js";
+import type { Abortable, Bisected, BlameLine, Bytes, Change, Changing, CommandRecord, Content, EndedJob, Keeping, Merged, MountInfo, Pin, Pushed, PushOptions, Question, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching, WorkspaceInfo } from "./types.js";
 import type { Http } from "./http.js";
 /**
  * @import {
  *   Abortable, Bisected, BlameLine, Bytes, Change, Changing, CommandRecord, Content, EndedJob, Keeping, Merged,
- *   MountInfo, Pin, Pushed, PushOptions, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching,
+ *   MountInfo, Pin, Pushed, PushOptions, Question, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching,
  *   WorkspaceInfo
  * } from "./types.js"
  */
@@ -87,6 +87,20 @@ export declare class Place extends Shell {
         first: number;
         last: number;
     }[]>;
+    /**
+     * Questions of `ask` rules that wait for an answer.
+     * @param {Abortable} [options]
+     * @returns {Promise<Question[]>}
+     */
+    questions(options?: Abortable): Promise<Question[]>;
+    /**
+     * Allow or deny what a question is about; "host" also allows later requests of the session to the same host.
+     * @param {number} number
+     * @param {boolean | "host"} allow
+     * @param {Abortable} [options]
+     * @returns {Promise<void>}
+     */
+    answer(number: number, allow: boolean | "host", options?: Abortable): Promise<void>;
     /**
      * Background jobs (`cmd &`) that have ended.
      * @param {Abortable & { revision?: string }} [options]

@@ -48,6 +48,8 @@ TABLE: Final = (
     Row("sessions", "StoredWorkspaceRef.sessions", (f"GET {W}/sessions",), "RemoteRef.sessions",
         "Workspace.sessions"),
     Row("jobs", "StoredWorkspaceRef.jobs", (f"GET {W}/ended-jobs",), "RemoteRef.jobs", "Workspace.endedJobs"),
+    Row("questions", "StoredWorkspace.questions", (f"GET {W}/questions", f"POST {W}/questions/{{id}}"),
+        "RemoteWorkspace.questions", "Workspace.questions"),
     Row("mounts", "StoredWorkspaceRef.mounts", (f"GET {W}/mounts",), "RemoteRef.mounts", "Workspace.mounts"),
     Row("bisect", "StoredWorkspaceRef.bisect", (f"POST {W}/bisect",), "RemoteRef.bisect", "Workspace.bisect"),
     Row("checkout", "StoredWorkspaceRef.checkout", (f"GET {W}/snapshot",), "RemoteRef.checkout",

@@ -11,12 +11,14 @@ import asyncio
 import enum
 import errno
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from ramet.core.errors import RametError, fail
+from ramet.workspace.recorder import ACTOR
 
 
 class Verdict(enum.Enum):
@@ -30,7 +32,7 @@ class Verdict(enum.Enum):
 class Request:
     """A pending operation: a command with its words, or a file verb with its path."""
 
-    kind: str  # "command", "file" or "network"
+    kind: Literal["command", "file", "network"]
     name: str  # the command's name, the verb, or the HTTP method
     subject: str  # the whole command line, the path, or the URL without its query
     session_id: str
@@ -80,8 +82,22 @@ class Quota:
     moved: int = 0
 
 
-Answer = Callable[[Request], Awaitable[bool | Literal["host"]]]
-"""Answers an `ask` rule: True allows the operation, "host" also later requests of the session to the same host."""
+ASKS: Final = {"command": "run", "network": "reach", "file": "use"}
+"""The verb of each kind of question, as a person reads it."""
+Allowed = bool | Literal["host"]
+"""An answer: True allows the operation, "host" also later requests of the session to the same host."""
+Answer = Callable[[Request], Awaitable[Allowed]]
+
+
+class Question(NamedTuple):
+    """A pending question of an `ask` rule. `answer` is the future that the operation waits for."""
+
+    number: int
+    request: Request
+    asked_at: float
+    principal: str
+    """Who ran the operation; empty where that is not known."""
+    answer: asyncio.Future[Allowed]
 
 
 @dataclass
@@ -93,10 +109,14 @@ class Policy:
     """The verdict when no rule matches."""
     quotas: tuple[Quota, ...] = ()
     answer: Answer | None = None
-    pending: dict[int, tuple[Request, asyncio.Future[bool | Literal["host"]]]] = field(default_factory=dict)
+    pending: dict[int, Question] = field(default_factory=dict)
     """Pending questions by number, answered by `decide`."""
     interactive: bool = False
     """Whether `ask` waits for `decide(number, allowed)` when there is no `answer`."""
+    patience: float | None = None
+    """Seconds after which a question without an answer is denied; None waits as long as the command may run."""
+    watch: Callable[[Literal["asked", "answered"], Question], None] | None = None
+    """Called when a question is asked, and when it is answered or given up."""
     _next: int = 1
 
     @classmethod
@@ -148,9 +168,12 @@ class Policy:
         self._count(request)
         if verdict is Verdict.ALLOW:
             return
-        why = (rule.reason if rule is not None else "") or "the policy of this workspace does not allow it"
-        if verdict is Verdict.ASK and await self.ask(request):
-            return
+        why = "the policy of this workspace does not allow it"
+        if verdict is Verdict.ASK:
+            if await self.ask(request):
+                return
+            why = "it takes a permission that was not given"
+        why = (rule.reason if rule is not None else "") or why
         raise fail(errno.EACCES, request.subject, f"Permission denied: {why}")
 
     def narrows(self, request: Request, top: str) -> bool:
@@ -186,25 +209,36 @@ class Policy:
             if quota.bytes is not None and quota.rule.matches(request):
                 quota.moved += size
 
-    async def ask(self, request: Request) -> bool | Literal["host"]:
-        """Ask about an operation: the callback, or who calls `decide`; False when nothing answers."""
+    async def ask(self, request: Request) -> Allowed:
+        """Ask about an operation: the callback, or who calls `decide`; False when nothing answers in time."""
         if self.answer is not None:
             return await self.answer(request)
         if not self.interactive:
             return False
         number, self._next = self._next, self._next + 1
-        future: asyncio.Future[bool | Literal["host"]] = asyncio.get_running_loop().create_future()
-        self.pending[number] = (request, future)
+        future: asyncio.Future[Allowed] = asyncio.get_running_loop().create_future()
+        question = self.pending[number] = Question(number, request, time.time(), ACTOR.get().principal, future)
+        if self.watch is not None:
+            self.watch("asked", question)
         try:
-            return await future
+            return await asyncio.wait_for(future, self.patience)
+        except TimeoutError:
+            return False
         finally:
             self.pending.pop(number, None)
+            if self.watch is not None:
+                self.watch("answered", question)
 
-    def decide(self, number: int, allowed: bool | Literal["host"]) -> None:
+    def decide(self, number: int, allowed: Allowed) -> None:
         """Answer a pending question, as `answer` does."""
-        if number not in self.pending:
-            raise RametError("not_found", f"no question {number} is pending", "look at policy.pending")
-        self.pending[number][1].set_result(allowed)
+        question = self.pending.get(number)
+        if question is None:
+            raise RametError("not_found", f"no question {number} is pending", "It may have been answered; list them.")
+        if allowed == "host" and question.request.kind != "network":
+            raise RametError("invalid_argument", f"question {number} is about no host", "Answer true or false.")
+        del self.pending[number]
+        if not question.answer.done():  # its command may have been cancelled
+            question.answer.set_result(allowed)
 
 
 def _rule(verdict: Verdict, row: Mapping[str, Any]) -> Rule:

@@ -47,7 +47,7 @@ from ramet.workspace.execution import Execution
 from ramet.workspace.history import History, MetaValue, ObserverResource
 from ramet.workspace.ledger import Ledger, Look, look_at, look_at_node
 from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mount, as_mounts, parse_prefix
-from ramet.workspace.policy import Policy, Request
+from ramet.workspace.policy import Allowed, Policy, Question, Request
 from ramet.workspace.programs import OFF, USUAL, NativePrograms
 from ramet.workspace.recorder import OpenRecord, Recorder, check_meta
 from ramet.workspace.registry import CommandRegistry, UserCommand
@@ -298,6 +298,16 @@ class Workspace:
         assert self.policy is not None
         request = Request("network", out.method, out.target.shown, out.session_id, out.agent_id)
         return await self.policy.ask(request)
+
+    def questions(self) -> list[Question]:
+        """List the questions of `ask` rules that wait for an answer."""
+        return [] if self.policy is None else list(self.policy.pending.values())
+
+    def answer(self, number: int, allowed: Allowed) -> None:
+        """Answer a question: True allows the operation, "host" also later requests of the session to the host."""
+        if self.policy is None:
+            raise RametError("not_found", f"no question {number} is pending", "This workspace has no policy.")
+        self.policy.decide(number, allowed)
 
     def create_session(
         self, session_id: str, *, env: Mapping[str, str] | None = None, cwd: str | None = None

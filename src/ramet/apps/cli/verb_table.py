@@ -59,6 +59,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("agents", "inspect.agents", "Show what each agent did and what it cost"),
         Verb("sessions", "inspect.sessions", "Show the sessions of a workspace."),
         Verb("jobs", "inspect.jobs", "Show the background jobs of a workspace that have ended"),
+        Verb("questions", "inspect.questions", "List what waits for a permission on a server, or answer it."),
         Verb("mounts", "inspect.mounts", "Show the mounts of a revision."),
         Verb("bisect", "history.bisect", "Find the first revision in which a command fails."),
     ),

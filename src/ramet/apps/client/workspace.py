@@ -6,7 +6,7 @@ import base64
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import httpx2
 import msgspec
@@ -25,6 +25,7 @@ from ramet.apps.client.http import (
 )
 from ramet.apps.client.reference import as_kind, as_mount, as_revision, as_session
 from ramet.apps.server.models import Job
+from ramet.apps.server.models_maintenance import QuestionInfo
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.limits import Limits
@@ -206,6 +207,14 @@ class RemoteWorkspace:
         self._live()
         body = {**body, **await stdin_body(stdin), "detach": True}
         return as_kind(await self._ask("POST", "exec", body, key=idempotency_key), Job)
+
+    async def questions(self) -> list[QuestionInfo]:
+        """List the questions of `ask` rules that wait for an answer."""
+        return msgspec.convert((await self._ask("GET", "questions"))["questions"], list[QuestionInfo])
+
+    async def answer(self, number: int, allowed: bool | Literal["host"]) -> None:
+        """Answer a question: True allows the operation, "host" also later requests of the session to the host."""
+        await self._ask("POST", f"questions/{number}", {"allow": allowed})
 
     async def jobs(self) -> list[Job]:
         """List detached commands, including ended ones."""

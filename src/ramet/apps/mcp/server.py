@@ -7,7 +7,9 @@ import json
 import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ramet import __version__
 from ramet.core.errors import RametError, missing_extra
@@ -16,6 +18,7 @@ from ramet.network.network import Network
 from ramet.store.model.address import parse_address
 from ramet.workspace.agent.tools import TOOLS, Tool, Toolbox, call_tool, chosen_tools, what_runs
 from ramet.workspace.config import Config
+from ramet.workspace.policy import ASKS, Allowed, Request
 from ramet.workspace.stored.store import Store
 from ramet.workspace.workspace import Workspace
 
@@ -23,6 +26,7 @@ try:
     import mcp_types as types
     from mcp.server import Server, ServerRequestContext
     from mcp.server.stdio import stdio_server
+    from mcp.shared.exceptions import MCPError
 except ModuleNotFoundError as error:
     raise missing_extra("mcp", "the MCP server") from error
 
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from ramet.apps.client.workspace import RemoteWorkspace
 
 Context = ServerRequestContext[Any, Any]
+CALL: Final[ContextVar[Context | None]] = ContextVar("ramet_mcp_call", default=None)
+"""The call in progress, whose client answers questions of the policy."""
 
 
 def mcp_server(
@@ -39,6 +45,8 @@ def mcp_server(
     """Build the MCP server of an open workspace, with all tools or only these; `box` runs them."""
     chosen = chosen_tools(TOOLS if tools is None and box is not None else tools, cast("Workspace", ws))
     box = Toolbox(ws) if box is None else box
+    if isinstance(ws, Workspace) and ws.policy is not None and ws.policy.answer is None:
+        ws.policy.answer = partial(_ask_client, ws)
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_describe_tool(tool) for tool in chosen.values()])
@@ -48,6 +56,7 @@ def mcp_server(
             await context.session.report_progress(done, None, _sendable(message))
 
         await box.ready()
+        CALL.set(context)  # for the rest of this request
         answer = await call_tool(chosen, box, params.name, params.arguments or {}, tell)
         content: list[Any] = [types.TextContent(type="text", text=answer.text)]
         structured = _sendable(json.loads(answer.text))
@@ -72,6 +81,28 @@ def mcp_server(
         on_list_tools=list_tools, on_call_tool=call, on_list_resource_templates=templates,
         on_list_resources=resources, on_read_resource=read,
     )  # fmt: skip
+
+
+async def _ask_client(ws: Workspace, request: Request) -> Allowed:
+    """Ask the person at the client by elicitation; False where the client has none."""
+    context = CALL.get()
+    can_ask = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+    if context is None or not context.session.check_client_capability(can_ask):
+        return False
+    choices = ["once", "host", "no"] if request.kind == "network" else ["once", "no"]
+    allow = {"type": "string", "title": "Allow", "enum": choices, "default": "no"}
+    verb = f"{request.name} " if request.kind != "command" else ""
+    text = _sendable(f"Agent {request.agent_id} asks to {ASKS[request.kind]}: {verb}") + _sendable(
+        ws.secrets.scrub_text(request.subject)
+    )
+    try:
+        said = await context.session.elicit_form(
+            text, {"type": "object", "properties": {"allow": allow}, "required": ["allow"]}, context.request_id
+        )
+    except MCPError:
+        return False  # no channel back to the client, or it has gone
+    chosen = (said.content or {}).get("allow") if said.action == "accept" else None
+    return "host" if chosen == "host" and request.kind == "network" else chosen == "once"
 
 
 def _sendable(value: Any) -> Any:

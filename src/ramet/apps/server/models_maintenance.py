@@ -251,6 +251,27 @@ class CostTotals(Answer):
     costs: list[CostRow]
 
 
+class QuestionInfo(Answer):
+    number: int
+    kind: Literal["command", "file", "network"]
+    name: str
+    """The command, the verb of files, or the HTTP method."""
+    subject: str
+    """The command line, the path, or the URL without its query. Known secrets are withheld."""
+    session_id: str
+    agent_id: str
+    asked_at: float
+
+
+class Questions(Answer):
+    questions: list[QuestionInfo]
+
+
+class AnswerQuestion(Body):
+    allow: bool | Literal["host"]
+    """`host` also allows later requests of the session to the same host."""
+
+
 class EndedJobs(Answer):
     jobs: list[EndedJob]
 

@@ -62,6 +62,13 @@ class OpenWorkspace:
         self.idle.set()
         self.committer = Committer(self, events) if isinstance(ws, StoredWorkspace) and ws.lease else None
 
+    def ask_clients(self, events: Events, seconds: float) -> None:
+        """Let clients answer the questions of the policy."""
+        policy = self.ws.policy
+        if policy is not None:
+            policy.interactive, policy.patience = True, seconds
+            policy.watch = lambda what, question: events.add(f"question.{what}", self.name, number=question.number)
+
     @property
     def kind(self) -> Literal["stored", "memory", "sandbox"]:
         return "memory" if self.opening is None else "stored"
@@ -252,6 +259,7 @@ class OpenWorkspaces:
         ws = await opening.__aenter__()
         ws.stream_uploads()
         hosted = self._open[name] = OpenWorkspace(name, ws, opening, self.events)
+        hosted.ask_clients(self.events, self.settings.answer_seconds)
         return hosted
 
     @contextlib.asynccontextmanager
@@ -400,6 +408,7 @@ class OpenWorkspaces:
                 given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
                 ws = Workspace(given, settings=self._workspace_settings(), native=native, network=self.settings.network)
             hosted = self._open[name] = OpenWorkspace(name, ws, None, self.events)
+            hosted.ask_clients(self.events, self.settings.answer_seconds)
             hosted.owner = owner
             return hosted
 
@@ -456,6 +465,7 @@ class OpenWorkspaces:
             if isinstance(ws, StoredWorkspace):
                 ws.stream_uploads()
             made = OpenSandbox(sandbox, ws, self.events, asked, owner)
+            made.ask_clients(self.events, self.settings.answer_seconds)
             self._open[name] = self.sandboxes[name] = made
         ended = [old for old in self.sandboxes.values() if old.ended_at is not None]
         for old in ended[: max(0, len(ended) - ENDED)]:

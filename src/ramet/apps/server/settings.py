@@ -77,6 +77,8 @@ class ServerSettings:
     """Seconds after which an idle workspace is committed and closed, and its lease released."""
     wait: float = 10.0
     """Seconds to wait for a workspace that is in use."""
+    answer_seconds: float = 300.0
+    """Seconds that a command waits for the answer to a question of an `ask` rule; then the rule denies it."""
     bounds: Bounds = field(default_factory=Bounds)
     push_to: tuple[str, ...] = ()
     """URL prefixes that clients may push to; none by default."""

@@ -27,6 +27,7 @@ from ramet.apps.cli.options import (
 from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.questions import ask_at_terminal
 from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
 from ramet.apps.cli.terminal import UserTerminal, has_terminal
 from ramet.core.errors import RametError
@@ -149,10 +150,12 @@ async def _run(line: ExecRequest) -> int:
     async with opening as ws:
         stdin = None if sys.stdin.isatty() or line.from_stdin else _stdin()
         await _make_session(ws, line.options["session_id"])
+        user = UserTerminal() if line.tty else None
+        ask_at_terminal(ws, user)
         told = {"message": line.message, "author": line.author} if line.store.startswith(SERVERS) else {}
         try:
-            if line.tty:
-                result = await _on_terminal(ws, text, line.options)
+            if user is not None:
+                result = await _on_terminal(ws, user, text, line.options)
             else:
                 execution = ws.execute(text, stdin=stdin, **line.options, **told)
                 result = await execution if line.as_json else await _stream_output(execution)
@@ -193,11 +196,10 @@ async def _make_session(ws: Any, session: str) -> None:
             await made
 
 
-async def _on_terminal(ws: Workspace, text: str, options: dict[str, Any]) -> IOResult:
+async def _on_terminal(ws: Workspace, user: UserTerminal, text: str, options: dict[str, Any]) -> IOResult:
     """Run the text by real bash on its own terminal."""
     import asyncio
 
-    user = UserTerminal()
     env = {"TERM": os.environ.get("TERM", "xterm"), **(options["env"] or {})}
     with user.watched(asyncio.get_running_loop()):
         return await _stream_output(ws.execute(text, stdin=user.input, native=True, **{**options, "env": env}))

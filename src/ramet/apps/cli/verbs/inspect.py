@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import split_name
 from ramet.apps.cli.options import AsJson, Name, Since, Where
-from ramet.apps.cli.output import iso_time, parse_time, show
-from ramet.apps.cli.parameters import Option
-from ramet.apps.cli.stores import HOME, any_store
+from ramet.apps.cli.output import iso_time, parse_time, say, show
+from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.stores import HOME, SERVERS, any_store, remote_store
+from ramet.core.errors import RametError
+
+if TYPE_CHECKING:
+    from ramet.apps.server.models_maintenance import QuestionInfo
+
+ANSWERS: Final[dict[str, Any]] = {"yes": True, "no": False, "host": "host"}
 
 
 def history(
@@ -89,6 +95,41 @@ def jobs(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     rows = [dict(job.__dict__) for job in any_store(store)[where].jobs(revision)]
     columns = ("session_id", "id", "status", "exit_code", "command")
     show(rows, columns, as_json, empty="no job has ended in it", forms={"id": str})
+
+
+def questions(
+    name: Name,
+    number: Annotated[int | None, Argument(help="Question to answer. Default: list the pending ones.")] = None,
+    answer: Annotated[str | None, Argument(help="yes, no, or host for all later requests to the same host.")] = None,
+    store: Where = HOME,
+    as_json: AsJson = False,
+) -> None:
+    """List what waits for a permission on a server, or answer it. Local commands ask at their own terminal."""
+    import asyncio
+
+    if not store.startswith(SERVERS):
+        raise RametError(
+            "unsupported", "questions wait on a server only",
+            "Pass --store URL; `ramet exec` and `ramet shell` ask at their own terminal.",
+        )  # fmt: skip
+    if (number is None) != (answer is None) or answer not in (None, *ANSWERS):
+        raise RametError("invalid_argument", "cannot read the answer", f"Write ramet questions {name} 3 yes|no|host.")
+
+    async def run() -> list[QuestionInfo]:
+        async with remote_store(store).open(name) as ws:
+            if number is not None and answer is not None:
+                await ws.answer(number, ANSWERS[answer])
+                return []
+            return await ws.questions()
+
+    found = asyncio.run(run())
+    if number is not None:
+        say({"number": number, "answer": answer}, f"question {number}: {answer}", as_json)
+        return
+    import msgspec
+
+    rows = [{**msgspec.structs.asdict(one), "asked_at": iso_time(one.asked_at)} for one in found]
+    show(rows, ("number", "asked_at", "agent_id", "kind", "name", "subject"), as_json, empty="nothing waits")
 
 
 def mounts(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:

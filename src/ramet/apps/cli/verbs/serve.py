@@ -54,6 +54,9 @@ def serve(
         list[str] | None,
         Option(help="Let commands of every workspace that has no `network:` reach this host; repeatable."),
     ] = None,
+    answer_seconds: Annotated[
+        float, Option(help="Seconds that a command waits for the answer to a question of an `ask` rule.")
+    ] = 300.0,
 ) -> None:
     """Serve the workspaces of the store over HTTP until interrupted; `docs/http.md` describes the API."""
     from ramet.apps.server.app import serve as run
@@ -83,6 +86,7 @@ def serve(
         configs={found.name or "*": found for found in configs},
         principals={} if principals is None else read_principals(principals), push_to=tuple(push_to or ()),
         tune_gc=True, native=native, network=Network.with_hosts(None, network_allow),
+        answer_seconds=answer_seconds,
     )  # fmt: skip
     token = value("token_file", token_file)
     if token is None and (socket is None or value("rendezvous", rendezvous) is not None):

@@ -34,6 +34,7 @@ from ramet.apps.cli.output import ago, iso_time, report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.patches import show_patches
 from ramet.apps.cli.progress import progress_bar
+from ramet.apps.cli.questions import ask_at_terminal
 from ramet.apps.cli.stores import HOME, SERVERS, config_of, local_store, remote_store, store_for
 from ramet.apps.cli.terminal import UserTerminal, has_terminal
 from ramet.core.errors import RametError
@@ -132,9 +133,10 @@ class Terminal:
         self._since = time.time()
         self._told = getattr(ws.history, "next_number", 0)  # a server knows its own
         self._status, self._agent = 0, user_name()
-        if getattr(ws, "programs", None) is not None and has_terminal():
+        if self._local and has_terminal():
             self._user = UserTerminal()
             self._more = {"stdin": self._user.input, "env": {"TERM": os.environ.get("TERM", "xterm")}}
+        ask_at_terminal(ws, self._user)
         self._own: dict[str, Callable[[str], None]] = {
             "!commit": self._commit, "!log": self._log, "!show": self._show, "!blame": self._blame, "!diff": self._diff,
             "!fork": self._fork, "!tag": self._tag,
@@ -142,8 +144,10 @@ class Terminal:
         }  # fmt: skip
 
     _leaving = "commits and leaves"
+    _local = True
+    """Whether commands run in this process, and can read the terminal."""
     _user: UserTerminal | None = None
-    """What programs of the machine read and draw on."""
+    """What commands read, and programs of the machine draw on."""
     _more: Mapping[str, Any] = MappingProxyType({})
 
     def run(self) -> int:
@@ -400,6 +404,7 @@ class RemoteTerminal(Terminal):
     """The terminal of a server's workspace; by default the server commits before each response."""
 
     _leaving = "leaves"
+    _local = False
 
     def _prompt(self) -> str:
         head = self._store[self._ws.name].head

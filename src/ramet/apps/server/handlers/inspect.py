@@ -98,6 +98,40 @@ async def _records(
     return await api.workspaces.blocking(lambda: handle().history(revision, where=where))
 
 
+async def questions(api: Api, call: Call) -> Reply:
+    """A workspace that is not open has no pending question."""
+    hosted = api.workspaces.find(call.parts[0])
+    if hosted is None:
+        await api.workspaces.blocking(api.handle(call))
+        return answer(care.Questions([]))
+    found = [
+        care.QuestionInfo(
+            one.number, one.request.kind, one.request.name, hosted.ws.secrets.scrub_text(one.request.subject),
+            one.request.session_id, one.request.agent_id, one.asked_at,
+        )
+        for one in hosted.ws.questions()
+    ]  # fmt: skip
+    return answer(care.Questions(found))
+
+
+async def answer_question(api: Api, call: Call) -> Reply:
+    """A principal does not answer what its own commands ask."""
+    said = decode_json(await call.body(api.settings.bounds.json_bytes), care.AnswerQuestion)
+    hosted, text = api.workspaces.find(call.parts[0]), call.parts[1]
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+    pending = [] if hosted is None else [one for one in hosted.ws.questions() if one.number == number]
+    if hosted is None or not pending:
+        raise RametError("not_found", f"no question {number or text!r} is pending", "It may have been answered.")
+    who = api.access.principal(call)
+    if who is not None and not api.access.is_administrator(call) and pending[0].principal in ("", who):
+        raise RametError(
+            "permission_denied", f"{who!r} cannot answer question {number}: it may be about its own command",
+            "Let another principal answer, or use the server's own token.",
+        )  # fmt: skip
+    hosted.ws.answer(number, said.allow)
+    return answer(models.Done())
+
+
 async def ended_jobs(api: Api, call: Call) -> Reply:
     asked, hosted = call.query(care.RevisionQuery), api.workspaces.find(call.parts[0])
     if hosted is not None and asked.revision is None:
