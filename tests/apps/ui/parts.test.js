@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Painter } from "./lib/ansi.js";
+import { Rows } from "./lib/csv.js";
 import { lanes } from "./lib/graph.js";
 import { changed, differing, hunks } from "./lib/linediff.js";
 import { crumbs, decodeBytes, decodeText, encodeText, parsePlace, place, resolved } from "./lib/names.js";
+import { runs } from "./lib/paint.js";
 import { ago, duration, hexDump, imageType, lineage, linesOf, looksLikeText, mode, oneLine, size, visible } from "./lib/text.js";
 
 const bytes = (text) => new TextEncoder().encode(text);
@@ -181,4 +183,29 @@ test("colours of programs are kept, every other escape goes", () => {
     ["a", ""], ["red", "fg1"], ["plain", ""], ["z", ""], ["x", "fg10 bold"], ["y", "fg9 bold"], ["\n", "fg9 bold"],
   ]);
   assert.deepEqual(new Painter().feed("\x1b[", true).map(({ text }) => text), ["\x1b["]);
+});
+
+test("colours and marks cut a line into runs that cover it", () => {
+  assert.deepEqual(runs(6, ["k", 3, "", 1, "n", 2], [[2, 5]]), [[0, 2, "k", false], [2, 3, "k", true], [3, 4, "", true], [4, 5, "n", true], [5, 6, "n", false]]);
+  assert.deepEqual(runs(4, ["k", 2], []), [[0, 2, "k", false], [2, 4, "", false]]);
+  assert.deepEqual(runs(3, [], [[1, 1]]), [[0, 1, "", false], [1, 3, "", false]]);
+  assert.deepEqual(runs(2, ["k", 9], [[0, 9]]), [[0, 2, "k", true]]);
+  const pick = random(5);
+  for (let round = 0; round < 500; round++) {
+    const length = pick(12);
+    const shades = Array.from({ length: pick(5) }, () => ["k", pick(5)]).flat();
+    const edges = Array.from({ length: 2 * pick(3) }, () => pick(13)).sort((a, b) => a - b);
+    const found = runs(length, shades, Array.from({ length: edges.length / 2 }, (_, at) => [edges[2 * at], edges[2 * at + 1]]));
+    assert.equal(found.reduce((at, [from, to]) => (assert.equal(from, at), assert.ok(to > from), to), 0), length);
+  }
+});
+
+test("comma-separated values come as rows, however they are cut", () => {
+  const text = 'a,"b, ""c""\nd",\r\n1,2,3\n\nlast';
+  const wanted = [["a", 'b, "c"\nd', ""], ["1", "2", "3"], [""], ["last"]];
+  for (let cut = 0; cut <= text.length; cut++) {
+    const rows = new Rows(",");
+    assert.deepEqual([...rows.feed(text.slice(0, cut)), ...rows.feed(text.slice(cut), true)], wanted);
+  }
+  assert.equal(new Rows("\t").feed("a\tb\n").length, 1);
 });

@@ -24,12 +24,16 @@ PIXEL = base64.b64decode(
 )
 HOSTILE = "<img src=x onerror=window.taken=1>"
 SCRIPTS = (
-    ("first", "mkdir /src /odd; seq 1 40 > /src/numbers; echo keep > /src/same"),
+    ("first", "mkdir /src /odd /docs; seq 1 40 > /src/numbers; echo keep > /src/same"),
     ("second", "sed -i '20s/.*/twenty/' /src/numbers; mv /src/same /src/moved"),
     (HOSTILE, f"echo \"{HOSTILE}\" > \"/odd/{HOSTILE}\"; touch /odd/$'bad\\xff' '/odd/a b#c?d%41'; "
               "echo '<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>' > /odd/evil.svg; "
               "head -c 3000 /dev/zero > /odd/zeros; yes 'a line of a large file' | head -n 20000 > /odd/large; "
-              "ln -s ../src/numbers /odd/link; base64 -d > /odd/dot.png"),
+              "printf 'n,text\\n1,\"a, b\"\\n2,<b>\\n' > /docs/t.csv; base64 -d > /docs/dot.png; "
+              "printf 'def f(x):\\n    return 1  # one\\n' > /docs/f.py; "
+              "printf '# Title\\n\\n[f](f.py) [evil](javascript:x) [site](https://example.com/) ![dot](dot.png) "
+              "![far](https://example.com/x.png)\\n\\n<img src=x onerror=window.taken=1>\\n' > /docs/README.md; "
+              "ln -s ../src/numbers /odd/link; cp /docs/dot.png /odd/dot.png"),
 )  # fmt: skip
 
 
@@ -125,6 +129,43 @@ def test_two_revisions_are_chosen_and_compared(page: Browser) -> None:
 def test_files_are_shown_as_what_they_are(path: str, where: str, told: str, page: Browser) -> None:
     page.go(f"#/ws/proj{path}")
     page.sees(told, where)
+
+
+def test_source_has_colors(page: Browser) -> None:
+    page.go("#/ws/proj/docs/f.py")
+    page.sees("Python", ".bar.file")
+    assert page.run("document.querySelector('.code .text').innerText") == "def f(x):\n    return 1  # one"
+    assert page.run("[...document.querySelectorAll('.code .t-k')].map((one) => one.innerText)") == ["def", "return"]
+    page.go("#/ws/proj/docs/f.py?blame")
+    page.sees("def f", ".blame")
+    assert page.run("document.querySelector('.blame .t-c').innerText") == "# one"
+
+
+def test_markdown_is_a_document_that_loads_nothing_from_elsewhere(page: Browser) -> None:
+    page.go("#/ws/proj/docs")
+    page.sees("Title", ".readme")
+    page.go("#/ws/proj/docs/README.md")
+    told = page.sees("Title", ".document")
+    assert "<img src=x" in told and "image: far" in told
+    page.until("document.querySelector('.document img')?.naturalWidth === 1")
+    links = page.run("[...document.querySelectorAll('.document a')].map((one) => [one.getAttribute('href'), one.rel])")
+    away = "noopener noreferrer nofollow"
+    assert links == [
+        ["#/ws/proj/docs/f.py", ""], ["https://example.com/", away], ["#/ws/proj/docs/dot.png", ""],
+        ["https://example.com/x.png", away],
+    ]  # fmt: skip
+    page.click("Source", ".switch a")
+    page.sees("# Title", ".code .text")
+    page.click("Rendered", ".switch a")
+    page.click("f", ".document a")
+    page.sees("def f", ".code .text")
+
+
+def test_values_are_a_table(page: Browser) -> None:
+    page.go("#/ws/proj/docs/t.csv")
+    page.sees("2 rows", ".pane")
+    cells = "[...document.querySelectorAll('.sheet td')].map((one) => one.innerText)"
+    assert page.run(cells) == ["1", "a, b", "2", "<b>"]
 
 
 def test_a_link_to_a_line_finds_it_in_a_large_file(page: Browser) -> None:

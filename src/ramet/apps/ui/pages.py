@@ -5,6 +5,7 @@ Rules that this file keeps:
 - A link works once, for a limited time. It carries a code instead of the token, in the URL fragment, which browsers
   never send: logs, proxies and process lists do not see the token.
 - The files contain nothing of the store and need no token; the page fetches all data from `/v1`.
+- `render` colors text that the page sends, and returns data, never markup: it reads nothing of the store.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+import msgspec
 
 from ramet.apps.server.api import problem_reply
 from ramet.apps.server.problems import Refusal
-from ramet.apps.server.request import Call, ClientGone, Receive, Reply, Scope, Send, answer, send_reply
+from ramet.apps.server.request import Call, ClientGone, Receive, Reply, Scope, Send, answer, decode_json, send_reply
+from ramet.apps.ui.renderer import CHARACTERS, Renderer
 
 UI: Final = "/ui"
 TYPES: Final = {
@@ -54,6 +58,15 @@ class File(NamedTuple):
     content: bytes
     type: bytes
     etag: str
+
+
+class Text(msgspec.Struct, forbid_unknown_fields=True):
+    """What `render` is asked for."""
+
+    text: str
+    name: str = ""
+    """Name of the file, which tells its language."""
+    kind: Literal["code", "markdown"] = "code"
 
 
 def files(folder: Traversable | None = None, below: str = "") -> dict[str, File]:
@@ -103,6 +116,7 @@ class Pages:
         self._first = token
         self.links = links or Links()
         self._files: Mapping[str, File] = files()
+        self._renderer = Renderer()
 
     def link(self, origin: str, place: str = "") -> str:
         """Return a one-time URL of the page at a place such as `ws/NAME`."""
@@ -127,6 +141,14 @@ class Pages:
         if path == "/redeem":
             self._only(method, "POST")
             return await self._redeem(call)
+        if path == "/render":
+            self._only(method, "POST")
+            self._bearer(call)
+            try:
+                asked = decode_json(await call.body(8 * CHARACTERS), Text)
+            except msgspec.MsgspecError as error:
+                raise Refusal("invalid_argument", str(error), "send the text as JSON") from None
+            return answer(await self._renderer.ask(asked.kind, asked.name, asked.text))
         found = self._files.get(path)
         if found is None:
             raise Refusal("not_found", "no such route", f"Open {UI}/.")

@@ -92,6 +92,27 @@ export const get = async (path, query, signal) => (await send("GET", path, { que
 export const change = async (method, path, body, query) => (await send(method, path, { body, query, headers: { "idempotency-key": key() } })).json();
 export const raw = (path, query, headers, signal) => send("GET", path, { query, headers, signal });
 
+// A byte that is no UTF-8, which JSON cannot carry; what stands for it is as long.
+const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+/** Characters of a text that the server colours or renders. */
+export const RENDERED = 256 << 10;
+
+/** A text as tokens (`kind` "code") or as a tree ("markdown"); null when the server cannot do it in time. */
+export async function render(kind, name, text, signal) {
+  if (text.length > RENDERED) return null;
+  try {
+    const answer = await fetch("render", {
+      method: "POST", signal, cache: "no-store", headers: { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) },
+      body: JSON.stringify({ kind, name: name.replace(LONE, "?"), text: text.replace(LONE, "\ufffd") }),
+    });
+    return answer.ok ? await answer.json() : null;
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    return null; // it is shown plainly; what truly matters fails where it is asked for
+  }
+}
+
 /** A part of a file: its bytes, where they begin, and how long the whole is. */
 export async function part(name, path, rev, from, to, signal) {
   let answer;

@@ -41,6 +41,16 @@ export function refill(element, ...children) {
 
 export const link = (href, ...children) => h("a", { href }, ...children);
 
+const AWAY = ["http:", "https:", "mailto:"];
+
+/** A link that an author wrote to another site, which learns nothing of this page; as text when it is none. */
+export function away(target, ...children) {
+  if (!AWAY.some((protocol) => target.toLowerCase().startsWith(protocol))) return h("span", { title: target }, ...children);
+  const made = h("a", { target: "_blank", rel: "noopener noreferrer nofollow", title: target }, ...children);
+  made.setAttribute("href", target);
+  return made;
+}
+
 const ICONS = {
   dir: "M1.7 4.2c0-.6.4-1 1-1h3.2l1.5 1.7h5.9c.6 0 1 .4 1 1v6.2c0 .6-.4 1-1 1H2.7c-.6 0-1-.4-1-1z",
   file: "M4 1.7h5l3.2 3.2v9.4H4zM9 1.7v3.2h3.2",

@@ -1,11 +1,15 @@
 // One file: as text with line numbers, as an image, or as hex; large ones in parts, and it says so. Nothing runs.
 
-import { get, part, workspacePath } from "../lib/api.js";
+import { get, part, render, RENDERED, workspacePath } from "../lib/api.js";
+import { delimiterOf } from "../lib/csv.js";
 import { button, h, link, put, refill } from "../lib/dom.js";
 import { name as safe, notice, problemBox } from "../lib/frame.js";
 import { baseOf, decodeBytes, place } from "../lib/names.js";
+import { painted } from "../lib/paint.js";
 import { hexDump, imageType, linesOf, looksLikeText, mode, oneLine, plural, size, visible } from "../lib/text.js";
+import { document_, isMarkdown } from "./markdown.js";
 import { download } from "./shared.js";
+import { sheet } from "./sheet.js";
 
 const PART = 256 << 10;
 const HEX = 16 << 10;
@@ -17,25 +21,41 @@ const KEPT = 24;
 
 export async function fileView({ route, signal }, state, path, stat, revision, at) {
   const { name, rev, stored } = state;
-  const blame = route.query.blame === true && stored;
-  const bar = (text) => h("div", { class: "bar small file" },
-    h("span", { class: "faint" }, [size(stat.size), mode(stat.mode, stat.kind)].filter(Boolean).join(" · ")),
+  const { query } = route;
+  const line = Number(query.line) || 0;
+  const blame = query.blame === true && stored;
+  const form = isMarkdown(path) ? "Rendered" : delimiterOf(path) ? "Table" : null;
+  const source = query.source === true || line > 0;
+  const bar = (text, made = false) => h("div", { class: "bar small file" },
+    made && h("div", { class: "switch", role: "group", "aria-label": "Show as" },
+      [[form, {}, !source && !blame], ["Source", { source: true }, source && !blame]].map(([label, to, on]) => h("a", { href: at(to), "aria-current": on && "true" }, label))),
+    h("span", { class: "faint" }, [size(stat.size), mode(stat.mode, stat.kind)].filter(Boolean).join(" · "), h("span", { class: "language" })),
     h("span", { class: "actions" },
       stored && text && h("a", { class: "button", href: at({ blame: !blame || null }), "aria-pressed": String(blame) }, "Blame"),
       stored && revision.parents.length > 0 && h("a", { class: "button", href: place("diff", { name, rev: revision.name }) }, "Changes"),
       button("Download", () => download(workspacePath(name, "/file"), { path, revision: rev }, baseOf(path)))));
-  if (blame) return [bar(true), await blamed(name, path, rev, signal)];
+  if (blame) return [bar(true, form), await blamed(name, path, rev, signal)];
   if (stat.size === 0) return [bar(false), h("p", { class: "faint" }, "An empty file.")];
   const first = await part(name, path, rev, 0, PART, signal);
   const type = imageType(first.bytes);
   if (type) return [bar(false), await image(name, path, rev, first, type, signal)];
-  const readable = looksLikeText(first.bytes);
-  return [bar(readable), readable ? text(name, path, rev, first, signal, Number(route.query.line) || 0, at) : hex(name, path, rev, first, signal)];
+  if (!looksLikeText(first.bytes)) return [bar(false), hex(name, path, rev, first, signal)];
+  const heading = bar(true, form);
+  if (form === "Table" && !source) return [heading, sheet(name, path, rev, first, signal)];
+  const document = form === "Rendered" && !source && await rendered(state, path, first, signal);
+  if (document) return [heading, document];
+  const unmade = form === "Rendered" && !source && notice("Too large, or too slow to be rendered: this is the source.");
+  return [heading, unmade, text(name, path, rev, first, signal, line, at, heading.querySelector(".language"))];
+}
+
+/** A whole file as a document, if it can be one. */
+export async function rendered({ name, rev, spec }, path, { bytes, total }, signal) {
+  return total === bytes.length ? document_(decodeBytes(bytes), { name, rev, spec, path }, signal) : null;
 }
 
 // ------------------------------------------------------------------------------------------------------- text
 
-function text(name, path, rev, first, signal, line, at) {
+function text(name, path, rev, first, signal, line, at, language) {
   if (!first.bytes.length) return h("p", { class: "faint" }, "An empty file.");
   const numbers = h("pre", { class: "numbers", "aria-hidden": "true", title: "Click for a link to the line", onclick: (event) => {
     const found = Math.floor((event.offsetY - PADDING) / height()) + 1;
@@ -81,6 +101,8 @@ function text(name, path, rev, first, signal, line, at) {
     }
   };
   add(first);
+  if (first.total === first.bytes.length) color(body, path, decodeBytes(first.bytes), language, signal);
+  else language.textContent = " · without colors: it is large";
   const mark = h("div", { class: "line-mark", hidden: true });
   const code = h("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Content" }, numbers, body, mark);
   const height = () => parseFloat(getComputedStyle(body).lineHeight);
@@ -96,6 +118,15 @@ function text(name, path, rev, first, signal, line, at) {
   };
   if (line) requestAnimationFrame(seek);
   return put(holder, told, code, ending);
+}
+
+/** Give the text its colors as soon as the server knows them. */
+async function color(body, path, content, language, signal) {
+  const told = await render("code", baseOf(path), content, signal).catch(() => null);
+  if (told === null) language.textContent = " · without colors: it is too large, or takes too long";
+  if (!told?.language) return;
+  language.textContent = ` · ${told.language}`;
+  refill(body, linesOf(content).map((line, at) => [at > 0 && "\n", painted(line, told.lines[at])]));
 }
 
 /** The last part of a file, without line numbers, because the lines before it are not counted. */
@@ -146,6 +177,7 @@ function hex(name, path, rev, first, signal) {
 
 async function blamed(name, path, rev, signal) {
   const { lines } = await get(workspacePath(name, "/blame"), { path, revision: rev }, signal);
+  const told = lines.reduce((sum, line) => sum + line.text.length + 1, 0) > RENDERED ? null : await render("code", baseOf(path), lines.map((line) => line.text).join("\n"), signal);
   if (!lines.length) return h("p", { class: "faint" }, "An empty file.");
   const shades = new Map();
   const shade = (revision) => shades.get(revision) ?? (shades.set(revision, shades.size % 7), shades.get(revision));
@@ -158,7 +190,7 @@ async function blamed(name, path, rev, signal) {
     last = line;
     return h("tr", { class: [!same && "first", `shade${shade(line.revision)}`] },
       h("td", { class: "by" }, !same && [link(place("ws", { name, rev: line.revision }), safe(line.revision)), who && h("b", {}, safe(who)), line.command ? link(place("cmds", { name, rev: line.revision, query: { record: line.record } }), h("code", { title: oneLine(line.command) }, oneLine(line.command))) : h("span", { class: "faint" }, "unknown")]),
-      h("td", { class: "at" }, line.number), h("td", { class: "text" }, visible(line.text)));
+      h("td", { class: "at" }, line.number), h("td", { class: "text" }, painted(line.text, told?.lines[line.number - 1])));
   };
   const ending = h("p", { class: "more" });
   const more = () => {

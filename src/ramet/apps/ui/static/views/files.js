@@ -1,14 +1,15 @@
 // The files of a state: a tree that loads as it is opened, next to a directory or a file.
 
-import { get, workspacePath } from "../lib/api.js";
+import { get, part, workspacePath } from "../lib/api.js";
 import { h, icon, link, refill } from "../lib/dom.js";
 import { name as safe, newsBar, notice, poll, problemBox, when } from "../lib/frame.js";
 import { baseOf, crumbs, join, parentOf, place, resolved } from "../lib/names.js";
 import { mode, oneLine, plural, size } from "../lib/text.js";
-import { fileView } from "./file.js";
+import { fileView, rendered } from "./file.js";
 import { forkButton, heading, loaded, revertButton, tarButton } from "./shared.js";
 
 const MOST = 2000;
+const README = 256 << 10;
 
 export async function files(context) {
   const { route, signal, live, reload } = context;
@@ -49,7 +50,10 @@ async function shown(context, state, path, revision) {
   const { signal } = context;
   const stat = path === "/" ? { kind: "dir" } : await get(workspacePath(state.name, "/stat"), { path, revision: state.rev, follow: false }, signal);
   if (stat.kind === "link") return { kind: "link", view: linked(state, path, stat.target ?? "") };
-  if (stat.kind === "dir") return { kind: "dir", view: directory(state, path, await listing(state, path, signal)) };
+  if (stat.kind === "dir") {
+    const entries = await listing(state, path, signal);
+    return { kind: "dir", view: [directory(state, path, entries), await readme(state, path, entries, signal)] };
+  }
   if (stat.kind !== "file") return { kind: stat.kind, view: h("p", { class: "faint" }, `A ${stat.kind}; it has no content to show.`) };
   return { kind: "file", view: await fileView(context, state, path, stat, revision, (query) => at(state, path, query)) };
 }
@@ -58,6 +62,15 @@ async function shown(context, state, path, revision) {
 function linked(state, path, target) {
   const to = resolved(parentOf(path), target);
   return h("p", {}, icon("link"), " A link to ", h("a", { href: at(state, to) }, safe(target)), to !== target && h("span", { class: "faint" }, " (", safe(to), ")"));
+}
+
+/** What a directory says of itself. */
+async function readme(state, path, entries, signal) {
+  const found = entries.find((entry) => entry.kind === "file" && /^readme\.md$/i.test(entry.base));
+  if (!found || found.size > README) return null;
+  const where = join(path, found.base);
+  const made = await rendered(state, where, await part(state.name, where, state.rev, 0, README, signal), signal);
+  return made && h("section", { class: "readme", "aria-label": found.base }, h("h2", {}, icon("file"), link(at(state, where), safe(found.base))), made);
 }
 
 function directory(state, path, entries) {
