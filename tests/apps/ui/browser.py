@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,28 @@ PROGRAM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
 PATIENCE = 200.0
+
+
+@contextmanager
+def serving(store: Path, *options: str) -> Iterator[tuple[str, str]]:
+    """`ramet serve --ui` on a store: its URL and its token."""
+    words = [sys.executable, "-m", "ramet.apps.cli", "serve", "--store", str(store), "--port", "0", "--ui", *options]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            told = process.stderr.readline()
+            url = re.search(r"http://\S+:\d+", told)
+            assert url, told + process.stderr.read()
+            for _ in range(4_000):
+                try:
+                    httpx2.get(f"{url[0]}/v1/health", timeout=PATIENCE)
+                    break
+                except httpx2.TransportError:
+                    time.sleep(0.05)
+            yield url[0], (store / "server-token").read_text().strip()
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
 
 
 class Browser:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import re
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 
 import httpx2
 import pytest
-from tests.apps.ui.browser import PROGRAM, Browser
+from tests.apps.ui.browser import PROGRAM, Browser, serving
 
 from ramet import Store
 from ramet.apps.cli.verbs.ui import request_link
@@ -55,20 +51,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
 
     asyncio.run(work())
     store["proj"].fork("proj-1", "other")
-    words = [sys.executable, "-m", "ramet.apps.cli", "serve", "--store", str(place), "--port", "0", "--ui"]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        url = re.search(r"http://\S+:\d+", process.stderr.readline())
-        assert url
-        for _ in range(4_000):
-            try:
-                httpx2.get(f"{url[0]}/v1/health", timeout=200)
-                break
-            except httpx2.TransportError:
-                time.sleep(0.05)
-        yield url[0], (place / "server-token").read_text().strip()
-        process.terminate()
-        process.wait(200)
+    with serving(place) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import { review } from "./views/review.js";
 import { revision } from "./views/revision.js";
 import { terminal } from "./views/terminal.js";
 import { history } from "./views/history.js";
+import { focusQuestions, followQuestions } from "./views/questions.js";
 import { workspaces } from "./views/workspaces.js";
 
 const main = document.getElementById("main");
@@ -45,6 +46,7 @@ async function show({ keep = false } = {}) {
     main.inert = true; // as does what is still shown of it
   }
   crumb(route);
+  followQuestions(route.name);
   const waiting = setTimeout(() => refill(main, h("p", { class: "waiting" }, "Loading…")), keep ? 5000 : 200);
   const [from, focused] = [scrollY, keep && marks(document.activeElement)];
   try {
@@ -107,6 +109,7 @@ function lock(error) {
   leaving.abort();
   main.inert = false;
   keepToken("");
+  followQuestions("");
   refill(crumbs);
   const field = h("input", { type: "password", name: "token", required: true, autocomplete: "off", "aria-label": "Token of the server" });
   const errors = h("div", {}, error ? problemBox(error) : null);
@@ -161,5 +164,5 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the fragment is the place of the view
   main.focus();
 });
-listenToKeys();
+listenToKeys({ q: focusQuestions });
 begin();

@@ -150,10 +150,10 @@ export function newsBar(reload) {
 
 /**
  * Other programs write to the store as well, and the server is not told: ask for a path again and again, gently, and
- * call back with what was found when it differs. The result asks soon.
+ * call back with what was found when it differs from the last, or from the text `known`. The result asks soon.
  */
-export function poll(path, signal, changed, seconds = 4) {
-  let last = null;
+export function poll(path, signal, changed, seconds = 4, known = null) {
+  let last = known;
   let next = null;
   const turn = async () => {
     let wait = seconds * 1000;

@@ -4,11 +4,11 @@ import { button, h } from "./dom.js";
 
 const LISTED = "main .card, main .row a.message, main .command summary, main .change summary, main .totals th a";
 const HELP = [["?", "this help"], ["/", "search or filter"], ["j k", "next and previous in a list"], ["Enter", "open what is chosen"],
-  ["g w", "all workspaces"], ["g h", "history"], ["g f", "files"], ["g a", "agents"], ["g c", "commands"], ["g t", "terminal"], ["Esc", "close a dialog"]];
+  ["g w", "all workspaces"], ["g h", "history"], ["g f", "files"], ["g a", "agents"], ["g c", "commands"], ["g t", "terminal"], ["q", "answer a question of an agent"], ["Esc", "close a dialog"]];
 const TABS = { h: "History", f: "Files", a: "Agents", c: "Commands", t: "Terminal" };
 
-/** Listen to keys that are not typed into a field. */
-export function listenToKeys() {
+/** Listen to keys that are not typed into a field; `acts` are those of the page, by key. */
+export function listenToKeys(acts) {
   let going = 0;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, dialog")) return;
@@ -17,6 +17,7 @@ export function listenToKeys() {
     if (gone && go(event.key)) event.preventDefault();
     else if (event.key === "g") going = Date.now();
     else if (event.key === "?") showHelp();
+    else if (acts[event.key]?.()) event.preventDefault();
     else if (event.key === "/") focusSearch(event);
     else if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
   });
