@@ -1,6 +1,7 @@
 """The seccomp filter of native programs, as BPF: system calls that reach beyond the box fail.
 
-Denied calls answer EPERM; `clone3` answers ENOSYS: the C library then uses `clone`, whose flags a filter can see.
+- Denied calls answer EPERM; `clone3` and `openat2` answer ENOSYS: programs then use calls whose flags a filter can see.
+- No file can get the setuid bit: in a host directory that a box may write, it would lend out Ramet's user.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ _ALLOW: Final = 0x7FFF0000
 _ERROR: Final = 0x00050000
 _NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24
 """Offsets in `struct seccomp_data`; arguments by their low halves, which come first on little-endian machines."""
+_ARGUMENT: Final = 8
+"""Bytes from one argument to the next."""
+_MAKES_FILE: Final = 0o20000100
+"""O_CREAT and the bit of O_TMPFILE: without them `open` has no mode."""
+_SETUID: Final = 0o4000
 _NEW_NAMESPACES: Final = 0x7E020080
 """CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET,TIME}."""
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)
@@ -35,6 +41,10 @@ class _Machine:
     clone: int
     socket: int
     ioctl: int
+    modes: tuple[tuple[int, int], ...]
+    """Calls that give a file its mode, and which argument that is."""
+    opens: tuple[tuple[int, int], ...]
+    """Calls that open or make a file, and which argument has the flags; the mode comes next."""
 
 
 _COMMON: Final = (
@@ -63,6 +73,8 @@ _MACHINES: Final = {
             170, 171, 237, 238, 239, 256, 279,  # sethostname, setdomainname, mbind and its family
         ),
         56, 41, 16,
+        ((90, 1), (91, 1), (268, 2), (452, 2), (133, 1), (259, 2), (85, 1)),  # chmod and its family, mknod, creat
+        ((2, 1), (257, 2)),
     ),
     "aarch64": _Machine(
         0xC00000B7,
@@ -81,9 +93,12 @@ _MACHINES: Final = {
             161, 162, 235, 236, 237, 238, 239,  # sethostname, setdomainname, mbind and its family
         ),
         220, 198, 29,
+        ((52, 1), (53, 2), (452, 2), (33, 2)),  # fchmod and its family, mknodat
+        ((56, 2),),
     ),
 }  # fmt: skip
-_CLONE3: Final = 435
+_UNSEEN: Final = (435, 437)
+"""clone3 and openat2: a filter cannot see what their structures hold."""
 
 
 def machine_is_known(machine: str | None = None) -> bool:
@@ -103,9 +118,9 @@ def build_filter(machine: str | None = None) -> bytes:
         (_LOAD, 0, 0, _NUMBER),
         (_AT_LEAST, 0, 1, _X32),
         (_RETURN, 0, 0, missing),
-        (_EQUAL, 0, 1, _CLONE3),
-        (_RETURN, 0, 0, missing),
     ]
+    for number in _UNSEEN:
+        code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, missing)]
     for number in known.denied:
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, deny)]
     code += [
@@ -115,6 +130,13 @@ def build_filter(machine: str | None = None) -> bytes:
         (_RETURN, 0, 0, deny),
     ]
     code += [(_LOAD, 0, 0, _NUMBER)]
+    for number, at in known.modes:
+        mode = [(_LOAD, 0, 0, _FIRST + _ARGUMENT * at), (_ANY_BIT, 0, 1, _SETUID), (_RETURN, 0, 0, deny)]
+        code += [(_EQUAL, 0, 4, number), *mode, (_LOAD, 0, 0, _NUMBER)]
+    for number, at in known.opens:
+        flags = [(_LOAD, 0, 0, _FIRST + _ARGUMENT * at), (_ANY_BIT, 0, 3, _MAKES_FILE)]
+        mode = [(_LOAD, 0, 0, _FIRST + _ARGUMENT * (at + 1)), (_ANY_BIT, 0, 1, _SETUID), (_RETURN, 0, 0, deny)]
+        code += [(_EQUAL, 0, 6, number), *flags, *mode, (_LOAD, 0, 0, _NUMBER)]
     code += [(_EQUAL, 0, 2 + 2 * len(_TERMINAL_INPUT), known.ioctl), (_LOAD, 0, 0, _SECOND)]
     for request in _TERMINAL_INPUT:
         code += [(_EQUAL, 0, 1, request), (_RETURN, 0, 0, deny)]
