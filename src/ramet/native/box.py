@@ -21,6 +21,7 @@ from ramet.core.errors import RametError
 from ramet.native.bubblewrap import find_bubblewrap, reachable_copy
 from ramet.native.cgroups import NOTHING, create_cgroup
 from ramet.native.layout import INSIDE, SYSTEM_LINKS, Layout, TreePlace, etc_binds
+from ramet.native.mapped_mount import open_mapped
 from ramet.native.options import Native
 from ramet.native.seccomp import build_filter
 from ramet.native.server import SERVER, Process
@@ -75,6 +76,8 @@ class Box:
         self._fixed = fixed
         """Trees that programs cannot write to."""
         self._options, self._layout, self._trees, self._binds = options, layout, dict(trees), list(binds)
+        self._mapped: dict[str, int] = {}
+        """Detached mounts of bound directories, by prefix, until the box has them."""
         self._helper: Process | None = None
         self._socket: socket.socket | None = None
         self._zygote: socket.socket | None = None
@@ -109,6 +112,7 @@ class Box:
                 "native_unavailable", "cannot bound native programs: root has no pids controller",
                 "Run Ramet as an ordinary user, or on a machine whose cgroups have the pids controller.",
             )  # fmt: skip
+        self._map_binds()
         try:
             self._socket, self._helper = SERVER.fork(self._layout.owner)
             self._cgroup.add(self._helper.pid)  # it waits for the first request, so nothing has started outside
@@ -117,8 +121,21 @@ class Box:
         except BaseException:
             self.kill()
             raise
+        finally:
+            self._release_mapped()
         self.generation += 1
         return found
+
+    def _map_binds(self) -> None:
+        """Make the box's user the owner of bound directories, where that is another user."""
+        for bind in self._binds if self.owner.foreign else ():
+            fd = open_mapped(bind.directory, self.owner, writable=bind.writable)
+            if fd >= 0:
+                self._mapped[bind.prefix] = fd
+
+    def _release_mapped(self) -> None:
+        while self._mapped:
+            os.close(self._mapped.popitem()[1])
 
     def _start_box(self, program: str) -> None:
         life_read, self._life = os.pipe2(os.O_CLOEXEC)
@@ -171,7 +188,8 @@ class Box:
             found += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
         found += ["--proc", "/proc", "--dev", "/dev"]
         for bind in self._binds:
-            found += ["--bind" if bind.writable else "--ro-bind", bind.directory, bind.prefix]
+            if bind.prefix not in self._mapped:
+                found += ["--bind" if bind.writable else "--ro-bind", bind.directory, bind.prefix]
         for prefix in sorted(self._fixed):
             found += ["--remount-ro", prefix]
         return [*found, "--chdir", "/"]
@@ -188,8 +206,9 @@ class Box:
             request = {
                 "box": self._first.pid, "trees": list(prefixes), "limits": self._bounds(),
                 "seccomp": self._seccomp.hex(), "listen": 0 if self.listener is not None else self._listen,
+                "mounts": sorted(self._mapped),
             }  # fmt: skip
-            _send(self._socket, request, [theirs.fileno()])
+            _send(self._socket, request, [theirs.fileno(), *(self._mapped[prefix] for prefix in sorted(self._mapped))])
         if self._zygote is not None:
             self._zygote.close()
         self._zygote = ours

@@ -42,7 +42,8 @@ from typing import Any
 
 NS_GET_USERNS = 0xB701
 OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC = 1, 0o2000000
-SYS_OPEN_TREE = 428
+SYS_OPEN_TREE, SYS_MOVE_MOUNT = 428, 429
+MOVE_MOUNT_FROM_DESCRIPTOR = 4
 PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_SUBREAPER, PR_SET_NO_NEW_PRIVS = 4, 24, 36, 38
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 CAPABILITIES = 64
@@ -119,11 +120,17 @@ class Namespaces:
         self.inner = os.open(f"/proc/{pid}/ns/user", os.O_RDONLY)
         self.nested = os.fstat(self.outer).st_ino != os.fstat(self.inner).st_ino
 
-    def enter(self, trees: Sequence[str] = ()) -> list[int]:
-        """Join the box; returns detached copies of the mounts at `trees`, without what is mounted below them."""
+    def enter(self, trees: Sequence[str] = (), mounts: Sequence[tuple[str, int]] = ()) -> list[int]:
+        """Join the box, and attach detached mounts.
+
+        Returns detached copies of the mounts at `trees`, without what is mounted below them.
+        """
         check(libc.setns(self.outer, 0), "setns user")
         for fd in self.namespaces:
             check(libc.setns(fd, 0), "setns")
+        for path, fd in mounts:
+            moved = libc.syscall(SYS_MOVE_MOUNT, fd, b"", -100, os.fsencode(path), MOVE_MOUNT_FROM_DESCRIPTOR)
+            check(moved, f"mount {path}")
         found = []
         for path in trees:
             flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC
@@ -154,7 +161,7 @@ def serve(sock: socket.socket) -> None:
             if "build" in request:
                 build(request, fds)
             else:
-                enter(sock, request, fds[0])
+                enter(sock, request, fds)
         except OSError as error:
             if "box" in request:
                 sock.send(json.dumps({"error": str(error)}).encode())
@@ -186,15 +193,16 @@ def build(request: Request, fds: list[int]) -> None:
         os._exit(127)
 
 
-def enter(sock: socket.socket, request: Request, zygote: int) -> None:
-    """Offer the trees of a box to Ramet, and leave a zygote in it."""
+def enter(sock: socket.socket, request: Request, fds: Sequence[int]) -> None:
+    """Complete the mounts of a box, offer its trees to Ramet, and leave a zygote in it."""
+    zygote, *mounts = fds
     box = Namespaces(request["box"])
     if os.fork():
         box.close()
         return
     try:
         os.setsid()
-        found = box.enter(request["trees"])
+        found = box.enter(request["trees"], list(zip(request["mounts"], mounts, strict=True)))
         box.close()
         if request.get("listen"):
             found.append(listen(request["listen"]))

@@ -13,7 +13,8 @@ from functools import cache
 import pytest
 
 from ramet.native.ingredients import ingredients
-from ramet.native.layout import remove_layout
+from ramet.native.layout import box_owner, remove_layout
+from ramet.native.mapped_mount import open_mapped
 from ramet.native.options import Native, NativeLimits
 from ramet.workspace.result import IOResult
 from ramet.workspace.workspace import Workspace
@@ -67,3 +68,18 @@ def need(*programs: str) -> None:
     for name in programs:
         if not os.path.exists(f"/usr/bin/{name}") or shutil.which(name, path="/usr/bin") is None:
             pytest.skip(f"{name} is not in /usr/bin")
+
+
+def reachable(directory: str) -> bool:
+    """Whether a box may write to a directory of this user: root's box does so by an idmapped mount."""
+    owner = box_owner()
+    fd = open_mapped(directory, owner, writable=True) if owner.foreign else -2
+    if fd >= 0:
+        os.close(fd)
+    return fd != -1
+
+
+def need_writable(directory: str) -> None:
+    """Skip where the file system has no idmapped mounts, and Ramet is root."""
+    if not reachable(directory):
+        pytest.skip(f"{directory} cannot be mounted for the user of root's box")

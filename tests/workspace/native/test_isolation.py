@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.workspace.native.conftest import SECONDS, need
+from tests.workspace.native.conftest import SECONDS, need, reachable
 
 from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.ram import RAMResource
@@ -126,6 +126,42 @@ def test_no_capability_and_a_filter(native: Native) -> None:
 def test_setuid_programs_gain_nothing(native: Native) -> None:
     result = run("cp /usr/bin/id /tmp/id; chmod u+s /tmp/id; /tmp/id -u; su -c id < /dev/null; sudo -n id; true")
     assert result.stdout.split() == [b"1000"]
+
+
+SETUID = """
+import os
+def attempt(work):
+    try:
+        work()
+        print("done")
+    except OSError as error:
+        print(error.strerror)
+attempt(lambda: os.chmod("f", 0o4755))
+attempt(lambda: os.fchmod(os.open("f", os.O_RDONLY), 0o4755))
+attempt(lambda: os.open("g", os.O_CREAT | os.O_WRONLY, 0o4755))
+attempt(lambda: os.open(".", os.O_TMPFILE | os.O_WRONLY, 0o4755))
+attempt(lambda: os.mknod("m", 0o104755))
+attempt(lambda: os.chmod("f", 0o2755))
+attempt(lambda: os.open("h", os.O_CREAT | os.O_WRONLY, 0o755))
+attempt(lambda: os.open("f", os.O_RDONLY, 0o4755))
+"""
+
+
+def test_no_file_lends_out_its_owner(native: Native, tmp_path: Path) -> None:
+    """In a directory of the host a setuid file would give Ramet's user to every user of the host."""
+    need("python3")
+    mounts: dict[str, MountForm] = {"/": RAMResource()}
+    if reachable(str(tmp_path)):
+        mounts["/work"] = DiskResource(tmp_path)
+
+    async def steps() -> IOResult:
+        async with Workspace(mounts, native=SMALL) as ws:
+            cwd = max(mounts)
+            return await ws.execute(f"cd {cwd}; : > f; python3 -c '{SETUID}'", native=True, timeout=SECONDS)
+
+    result = asyncio.run(steps())
+    assert result.stdout.splitlines() == [b"Operation not permitted"] * 5 + [b"done"] * 3, result
+    assert not any(os.stat(path).st_mode & 0o4000 for path in tmp_path.iterdir())
 
 
 SYSCALLS = """
@@ -258,7 +294,7 @@ def test_read_only_mounts_stay_so_whatever_a_program_is_given(native: Native, tm
     asyncio.run(ram.write(parse("/f"), b"kept"))
     again = "import os; print(os.read(0, 9)); os.write(os.open('/proc/self/fd/0', os.O_RDWR), b'lost')"
     mounts: dict[str, MountForm] = {"/ram": (ram, MountMode.READ)}
-    if os.geteuid():  # root's box cannot reach the directory of a test
+    if reachable(str(folder)):
         mounts["/disk"] = DiskResource(folder), MountMode.READ
 
     async def steps() -> None:

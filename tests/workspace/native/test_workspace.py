@@ -7,7 +7,7 @@ import io
 import os
 
 import pytest
-from tests.workspace.native.conftest import SECONDS, Run
+from tests.workspace.native.conftest import SECONDS, Run, need_writable
 
 from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.ram import RAMResource
@@ -126,8 +126,7 @@ def test_copies_and_snapshots_have_the_content_and_nothing_of_the_box(native: Na
 
 
 def test_directories_of_the_host_are_shared(native: Native, tmp_path: object) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root's box runs as another user, who cannot reach the directory of a test")
+    need_writable(str(tmp_path))
     disk = DiskResource(f"{tmp_path}/d", create=True)
 
     async def steps() -> None:
@@ -136,8 +135,14 @@ def test_directories_of_the_host_are_shared(native: Native, tmp_path: object) ->
                 ws, "echo in > /data/f; perl -pe 's/in/out/' /data/f; perl -e 'open(F, \">/fixed/g\") or exit 3'"
             )
             assert (result.stdout, result.exit_code) == (b"out\n", 3)
+            made = await call(
+                ws, "cd /data; perl -e 'mkdir q(sub); open F, q(>sub/f)'; mv f g; ls -l; rm g; stat -c %U ."
+            )
+            assert made.stderr == b"" and made.stdout.endswith(b"user\n"), made
 
     asyncio.run(steps())
+    assert os.stat(f"{tmp_path}/d/sub/f").st_uid == os.stat(str(tmp_path)).st_uid
+    assert sorted(os.listdir(f"{tmp_path}/d")) == ["sub"]
 
 
 def test_two_sessions_share_the_box(native: Native) -> None:
