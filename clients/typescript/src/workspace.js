@@ -103,6 +103,17 @@ export class Place extends Shell {
   }
 
   /**
+   * What can complete a command line: `words` that may replace it from the character `start` on.
+   * @param {string} line what stands before the cursor
+   * @param {Abortable & { session?: string, revision?: string }} [options]
+   * @returns {Promise<{ start: number, words: string[] }>}
+   */
+  async complete(line, options = {}) {
+    const { session, revision } = known("complete", options, "session", "revision");
+    return this.#http.get(`${this.#url}/completions${query({ line, session, revision })}`, options);
+  }
+
+  /**
    * Questions of `ask` rules that wait for an answer.
    * @param {Abortable} [options]
    * @returns {Promise<Question[]>}

@@ -88,6 +88,19 @@ export declare class Place extends Shell {
         last: number;
     }[]>;
     /**
+     * What can complete a command line: `words` that may replace it from the character `start` on.
+     * @param {string} line what stands before the cursor
+     * @param {Abortable & { session?: string, revision?: string }} [options]
+     * @returns {Promise<{ start: number, words: string[] }>}
+     */
+    complete(line: string, options?: Abortable & {
+        session?: string;
+        revision?: string;
+    }): Promise<{
+        start: number;
+        words: string[];
+    }>;
+    /**
      * Questions of `ask` rules that wait for an answer.
      * @param {Abortable} [options]
      * @returns {Promise<Question[]>}

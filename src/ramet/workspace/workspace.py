@@ -43,6 +43,7 @@ from ramet.vfs.mounts import power_of
 from ramet.vfs.vfs import VFS
 from ramet.workspace.bin_dir import ProgramsResource
 from ramet.workspace.call import Call, check_arguments, estimate_call, run_call
+from ramet.workspace.completion import Completion, complete
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import History, MetaValue, ObserverResource
 from ramet.workspace.ledger import Ledger, Look, look_at, look_at_node
@@ -383,6 +384,10 @@ class Workspace:
         if provision:
             return Execution(lambda channels: estimate_call(self, call, channels), bounds.output_bytes)
         return self._follow_up(call, Execution(lambda channels: run_call(self, call, channels), bounds.output_bytes))
+
+    async def complete(self, line: str, session_id: str = DEFAULT_SESSION_ID) -> Completion:
+        """Complete the end of a command line: a command, an option, a variable or a path."""
+        return await complete(line, self.get_session(session_id), self.commands, self.programs)
 
     def recording(
         self,

@@ -396,3 +396,21 @@ def test_grants_hold_over_http(tmp_path: Path) -> None:
             assert (await client.get("/v1/workspaces/w/log")).status_code == 200, "the server's own token"
 
     run(act)
+
+
+def test_command_lines_are_completed(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with serving(Store(str(tmp_path))) as (http, _):
+            await http.post("/v1/workspaces", json={"name": "p"})
+            done = await http.post(f"{W}/exec", json={"command": "mkdir /src; cd /src; touch 'é one'; PLACE=1"})
+            assert done.json()["exit_code"] == 0
+            found = await http.get(f"{W}/completions", params={"line": "cat é"})
+            assert found.json() == {"start": 4, "words": ["é\\ one "]}
+            assert (await http.get(f"{W}/completions", params={"line": "x $PLA"})).json()["words"] == ["$PLACE"]
+            await http.post(f"{W}/exec", json={"command": "rm /src/*"})
+            past = await http.get(f"{W}/completions", params={"line": "cat /src/", "revision": "p-1"})
+            assert past.json()["words"] == ["/src/é\\ one "]
+            missing = await http.get(f"{W}/completions", params={"line": "x", "session": "none"})
+            assert missing.status_code == 404
+
+    run(test)

@@ -33,6 +33,7 @@ from ramet.core.paths import encode
 from ramet.core.resource import Resource
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.store.model.revisions import MountState, Revision
+from ramet.workspace.completion import Completion
 from ramet.workspace.execution import Channels, Execution
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
@@ -245,6 +246,11 @@ class RemoteWorkspace:
         """
         body = {"message": message, "author": author, "trace_id": trace_id, "subject": subject}
         return as_revision(await self._ask("POST", "commit", body, key=idempotency_key))
+
+    async def complete(self, line: str, session_id: str = DEFAULT_SESSION_ID) -> Completion:
+        """Complete the end of a command line: a command, an option, a variable or a path."""
+        found = await self._see("completions", line=line, session=session_id)
+        return Completion(found["start"], found["words"])
 
     async def history(self, *, session: str | None = None, last: int = 1000) -> list[ExecutionRecord]:
         """List the latest commands, newest last."""

@@ -232,6 +232,20 @@ class HistoryQuery(Body):
         )
 
 
+class CompletionQuery(Body):
+    line: Annotated[str, Meta(max_length=100_000)]
+    """The command line up to the cursor."""
+    session: Id = "default"
+    revision: Spec | None = None
+
+
+class Completions(Answer):
+    start: int
+    """The character of the line from which on a word replaces it."""
+    words: list[str]
+    """At most 1,000; a finished word ends with a space."""
+
+
 class CommandHistory(Answer):
     commands: list[ExecutionRecord]
     """Newest last; `stdout` and `stderr` have the start of the output, in base64."""

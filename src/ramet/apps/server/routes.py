@@ -95,6 +95,8 @@ ROUTES: Final = (
           models.SandboxInfo, body=models.Terminate),
     Route("POST", f"{W}/exec", EXEC.run, "Run a command: buffered, streamed as NDJSON, or detached as a job.",
           models.ExecResult, body=models.Exec, query=models.ExecQuery),
+    Route("GET", f"{W}/completions", INSIDE.completions, "List what can complete a command line.", care.Completions,
+          query=care.CompletionQuery),
     Route("GET", f"{W}/jobs", EXEC.jobs, "List detached commands.", models.Jobs),
     Route("GET", W + "/jobs/{id}", EXEC.job, "Show a detached command.", models.Job),
     Route("POST", W + "/jobs/{id}/wait", EXEC.wait_job, "Wait for a detached command to end.", models.Job),

@@ -98,6 +98,13 @@ async def _records(
     return await api.workspaces.blocking(lambda: handle().history(revision, where=where))
 
 
+async def completions(api: Api, call: Call) -> Reply:
+    asked = call.query(care.CompletionQuery)
+    async with api.seeing(call, asked.revision) as hosted:
+        found = await hosted.ws.complete(asked.line, asked.session)
+        return answer(care.Completions(found.start, found.words))
+
+
 async def questions(api: Api, call: Call) -> Reply:
     """A workspace that is not open has no pending question."""
     hosted = api.workspaces.find(call.parts[0])
