@@ -244,6 +244,12 @@ class Box:
         return helper is not None and first is not None and helper.alive and first.alive
 
     @property
+    def first_pid(self) -> int:
+        """The first process of the box, which is built."""
+        assert self._first is not None
+        return self._first.pid
+
+    @property
     def bounded_by_cgroup(self) -> frozenset[str]:
         return self._cgroup.controllers
 

@@ -9,6 +9,7 @@ so that all boxes share its memory. Every socket is SEQPACKET, one message per r
               {"box": pid, "trees", "limits", ...}  enter this box; answers with tree descriptors, and with a socket
                                                     that listens at the port `listen`; the second socket is the
                                                     zygote's
+              {"lend": pid, "network": inode}       create sockets in the network of this box; answers with them
     zygote    {"path", "argv", "env", "cwd", ...}   start a program; its descriptors follow the message
 
 The *zygote* lives in the box's pid namespace. It keeps one *worker* forked and waiting, so that a program starts
@@ -58,6 +59,8 @@ OWN_DESCRIPTORS = 512
 """Descriptors of the helper are moved here, above those that a program may ask for."""
 TERMINAL_DESCRIPTOR = 511
 """Where a program's terminal is opened, before it becomes its standard streams."""
+LENT = 8
+"""Sockets of each family that one request lends."""
 LEAST_DATA = 64 << 20
 """The worker lives under the limits of its program: RLIMIT_DATA below this would hit the worker."""
 FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGSYS, signal.SIGTRAP)
@@ -152,6 +155,29 @@ def listen(port: int) -> int:
     return made.detach()
 
 
+def lend(sock: socket.socket, request: Request) -> None:
+    """Send sockets of the box's network: wherever they are connected, they reach its loopback only."""
+    network = os.open(f"/proc/{request['lend']}/ns/net", os.O_RDONLY)
+    try:
+        if os.fstat(network).st_ino != request["network"]:
+            raise OSError(errno.ESRCH, "the box has ended")
+        if os.fork():
+            return
+        try:
+            check(libc.setns(fcntl.ioctl(network, NS_GET_USERNS), 0), "setns user")
+            check(libc.setns(network, 0), "setns")
+            made = [socket.socket(socket.AF_INET) for _ in range(LENT)]
+            if os.path.exists("/proc/net/tcp6"):
+                made += [socket.socket(socket.AF_INET6) for _ in range(LENT)]
+            socket.send_fds(sock, [b"{}"], [one.fileno() for one in made])
+        except OSError as error:
+            sock.send(json.dumps({"error": str(error)}).encode())
+        finally:
+            os._exit(0)
+    finally:
+        os.close(network)
+
+
 def serve(sock: socket.socket) -> None:
     while True:
         request, fds = receive(sock)
@@ -160,10 +186,12 @@ def serve(sock: socket.socket) -> None:
         try:
             if "build" in request:
                 build(request, fds)
+            elif "lend" in request:
+                lend(sock, request)
             else:
                 enter(sock, request, fds)
         except OSError as error:
-            if "box" in request:
+            if "build" not in request:
                 sock.send(json.dumps({"error": str(error)}).encode())
         finally:
             for fd in fds:

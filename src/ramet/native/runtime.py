@@ -19,9 +19,10 @@ from ramet.native.disk_guard import DiskGuard
 from ramet.native.layout import SYSTEM_NAMES, Layout, TreePlace, make_directory, own_everything
 from ramet.native.lowers import DEEPEST, Checkout, Lowers, StoredTrees, succeed, unchanged_since
 from ramet.native.options import Native
+from ramet.native.ports import BoxNetwork, Ports, leave_note
 from ramet.native.program import Daemons, run_program
 from ramet.native.tree import SharedLayers, TreeResource, materialize
-from ramet.native.upper import Upper, assemble
+from ramet.native.upper import TooLarge, Upper, assemble
 from ramet.network.door import SessionDoor
 from ramet.network.proxy import PORT, Proxy
 
@@ -29,6 +30,8 @@ ENDING_SECONDS: Final = 0.1
 """How long the last processes of a call may take to end after their program."""
 FOLDED: Final = 4096
 """Changed paths from which on they become a lower layer, when nothing runs."""
+LOOKED: Final = 10_000
+"""Entries of a host directory up to which its changes are recorded: two looks of about 30 ms for each call."""
 EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
 SYSTEM_PATHS: Final = ("/usr/", "/bin", "/sbin")
 """Where programs of the host are: what else PATH names lies in the tree."""
@@ -50,8 +53,13 @@ class Runtime:
         self._binds: list[Bind] = []
         self._fixed: set[str] = set()
         self._uppers: dict[str, Upper] = {}
+        self._hosts: dict[str, Upper] = {}
+        """Writable directories of the host that are small enough to be looked at."""
         self._trees: dict[str, TreeResource] = {}
         self._box: Box | None = None
+        self._network: BoxNetwork | None = None
+        self.ports = Ports(lambda: self._network, own=0 if proxy is None else PORT)
+        """What listens on the loopback of the box."""
         self._daemons = Daemons()
         most = options.limits.disk_bytes
         self._guard = DiskGuard(self.layout.base, most, lambda: [place.upper for place in self._places.values()])
@@ -92,7 +100,7 @@ class Runtime:
 
     def fold(self, stored: StoredTrees | None = None) -> None:
         """Freeze the trees when looking at what has changed takes long; `stored` names what the frozen layers make."""
-        if self.entries >= FOLDED and self.idle:
+        if sum(upper.entries for upper in self._uppers.values()) >= FOLDED and self.idle:
             keys = {} if stored is None else stored.keys
             known = {prefix: key for prefix, key in keys.items() if stored is not None and self._kept(prefix, stored)}
             self.freeze(known)
@@ -165,6 +173,8 @@ class Runtime:
     def add_directory(self, prefix: str, directory: str, *, writable: bool) -> None:
         """Let programs see a host directory."""
         self._binds.append(Bind(directory, prefix, writable))
+        if writable:
+            self._hosts[prefix] = Upper(directory, LOOKED)
 
     def open(self) -> Mapping[str, TreeResource]:
         """Build the box, and return the in-process view of each tree."""
@@ -190,8 +200,15 @@ class Runtime:
         self._box = Box(self.options, self.layout, self._places, self._binds, self._fixed)
         if self.proxy is not None:
             self._box.listen(PORT)
+        self._start(self._box)
+
+    def _start(self, box: Box) -> None:
+        """Build the box, and take over the descriptors of its trees."""
         owner = self.layout.owner
-        for prefix, fd in self._box.build().items():
+        built = box.build()
+        self._network = BoxNetwork.of(box.first_pid)
+        leave_note(self.layout.root, self._network)
+        for prefix, fd in built.items():
             if prefix in self._trees:
                 self._trees[prefix].adopt(fd)
                 continue
@@ -235,8 +252,7 @@ class Runtime:
             raise RametError("closed", "the workspace is closed", "Open it again.")
         if not box.alive:
             box.kill()
-            for prefix, fd in box.build().items():
-                self._trees[prefix].adopt(fd)
+            self._start(box)
         self.used += 1
         door = proc.services.network
         if self.proxy is None or box.listener is None or not isinstance(door, SessionDoor):
@@ -268,8 +284,8 @@ class Runtime:
 
     @property
     def entries(self) -> int:
-        """Paths that differed from the lower layers at the last look: what the next one costs."""
-        return sum(upper.entries for upper in self._uppers.values())
+        """Paths that the last look saw: what the next one costs."""
+        return sum(upper.entries for upper in (*self._uppers.values(), *self._hosts.values()))
 
     def changes(self) -> list[tuple[str, str, int]]:
         """Return (path, verb, size) of all that changed in the trees since the last call."""
@@ -277,6 +293,17 @@ class Runtime:
         for prefix, upper in self._uppers.items():
             top = "" if prefix == "/" else prefix
             found.extend((top + path, verb, size) for path, verb, size in upper.changed())
+        return found + self.host_changes()
+
+    def host_changes(self) -> list[tuple[str, str, int]]:
+        """Return (path, verb, size) of what changed in host directories since the last call."""
+        found: list[tuple[str, str, int]] = []
+        for prefix, host in list(self._hosts.items()):
+            top = "" if prefix == "/" else prefix
+            try:
+                found.extend((top + path, verb, size) for path, verb, size in host.changed())
+            except TooLarge:
+                del self._hosts[prefix]
         return found
 
     # ---------------------------------------------------------------------------------------------------- ending
@@ -285,7 +312,8 @@ class Runtime:
         """End all programs; the trees stay on the disk."""
         if self._box is not None:
             self._box.kill()
-            self._box = None
+            self._box = self._network = None
+        self.ports.close()
         self._daemons.close()
 
     def close(self, stored: StoredTrees | None = None) -> None:
