@@ -38,12 +38,12 @@ from ramet.store.refs import ancestry
 from ramet.store.refs.gc_log import CACHE_SECONDS, GcLog, GcState
 from ramet.store.refs.grants import CALLER, TRUSTED, Access, Grants
 from ramet.store.refs.leases import Leases, holder_name
-from ramet.store.refs.native_options import NativeOptions
 from ramet.store.refs.notes import Notes
 from ramet.store.refs.refs import RECORD, RefEntry, check_text, not_found
 from ramet.store.refs.resolve import RevisionLike, expired_error, find_revision, resolve_revision
 from ramet.store.refs.retention import Pin, Pins, Retention, RetentionPolicies
 from ramet.store.refs.tags import Tag, Tags
+from ramet.store.refs.workspace_options import WorkspaceOptions
 from ramet.store.verbs.diff import Difference, compare
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ class Repository:
         """In an encrypted store, the objects of commits in progress, by workspace."""
         self.refs, self.tags = Leases(log("refs"), clock), Tags(log("tags"), clock)
         self.gc_log, self.policies = GcLog(log("gc")), RetentionPolicies(log("policy"), clock)
-        self.native_options = NativeOptions(self.objects)
+        self.native_options = WorkspaceOptions(self.objects, "native")
+        self.configs = WorkspaceOptions(self.objects, "configs")
         self.pins = Pins(self.objects, clock)
         self.grants, self.notes = Grants(log("grants"), clock), Notes(log("notes"), clock)
         self.packs = self._reader()
@@ -222,6 +223,7 @@ class Repository:
                 self.grants.put(name, {}, None)
             self.policies.clear(name)
             self.native_options.clear(name)
+            self.configs.clear(name)
             for key in list(self.objects.list(f"bindings/{name}/")):
                 self.objects.delete(key)
             self._forget_drafts(name)

@@ -110,3 +110,101 @@ def test_serve_with_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             assert made.status_code == 201
     finally:
         server.kill()
+
+
+def test_a_workspace_keeps_the_file_that_it_was_made_with(folder: Path) -> None:
+    assert ramet(folder, "create", "mine", "--config", "ramet.yaml") == "mine\n"
+    env = {"RAMET_HOME": str(folder / "store")}
+    assert ramet(folder, "exec", "mine", "cat /data/f; echo $WHO $TOKEN", **env) == "from disk\nworld tok-12345\n"
+    assert "not here" in ramet(folder, "exec", "mine", "rm /x", status=126, **env)
+    (folder / "data" / "f").write_text("changed\n")
+    assert ramet(folder, "exec", "mine", "cat /data/f", **env) == "changed\n"
+    assert ramet(folder, "commit", "mine", **env) == "mine-2\n"
+    ramet(folder, "fork", "mine", "other", **env)
+    assert "not here" in ramet(folder, "exec", "other", "rm /data/f", status=126, **env)
+    ramet(folder, "rename", "other", "third", **env)
+    assert "not here" in ramet(folder, "exec", "third", "rm /data/f", status=126, **env)
+    kept = "".join(path.read_text("latin-1") for path in (folder / "store").rglob("*") if path.is_file())
+    assert "tok-12345" not in kept and "env:TOKEN" in kept
+
+
+def test_a_past_revision_has_the_rules_and_not_the_live_mounts(folder: Path) -> None:
+    (folder / "ramet.yaml").write_text(CONFIG.replace("mode: read", "mode: write"))
+    ramet(folder, "create", "mine", "--config", "ramet.yaml")
+    env = {"RAMET_HOME": str(folder / "store")}
+    ramet(folder, "exec", "mine", "cat /data/f; date > /x", **env)
+    (folder / "data" / "f").write_text("changed\n")
+    assert ramet(folder, "exec", "mine@1", "cat /data/f", **env) == "from disk\n"
+    assert "not here" in ramet(folder, "exec", "mine@1", "rm /data/f", status=126, **env)
+
+
+def test_the_kept_file_is_shown_replaced_and_forgotten(folder: Path) -> None:
+    env = {"RAMET_HOME": str(folder / "store")}
+    ramet(folder, "create", "--config", "ramet.yaml")
+    shown = {row["setting"]: row["value"] for row in json.loads(ramet(folder, "config", "proj", "--json", **env))}
+    assert shown["secrets.TOKEN"] == "env:TOKEN" and shown["env.WHO"] == "${WHO:-world}"
+    assert "<REDACTED>" in ramet(folder, "config", "show", "proj", "--resolved", **env)
+    (folder / "ramet.yaml").write_text(CONFIG.replace("world", "moon"))
+    assert "has changed since" in ramet(folder, "exec", "proj", "echo $WHO", **env)
+    ramet(folder, "config", "use", "proj", "ramet.yaml", **env)
+    assert ramet(folder, "exec", "proj", "echo $WHO", **env) == "moon\n"
+    ramet(folder, "config", "use", "proj", "--forget", **env)
+    assert "No such file" in ramet(folder, "exec", "proj", "rm /x", status=1, **env)
+    assert "has no configuration" in ramet(folder, "config", "proj", **env)
+    assert "'nope' is neither a file nor a workspace" in ramet(folder, "config", "nope", status=3, **env)
+    assert "did you mean check?" in ramet(folder, "config", "chek", status=3, **env)
+    assert "missing argument FILE" in ramet(folder, "config", "use", "proj", status=2, **env)
+
+
+def test_a_secret_in_the_file_is_not_kept(folder: Path) -> None:
+    (folder / "bad.yaml").write_text("env: {A: ghp_0123456789abcdefghijklmnopqrstuvwxyzAB}\n")
+    told = ramet(folder, "create", "mine", "--config", "bad.yaml", status=1)
+    assert "line 1 seems to hold a secret (github" in told and "secret:env:NAME" in told
+    assert "no workspaces" in ramet(folder, "ls")
+
+
+def test_a_removed_workspace_comes_back_with_its_file_and_a_new_one_without(folder: Path) -> None:
+    env = {"RAMET_HOME": str(folder / "store")}
+    ramet(folder, "create", "mine", "--config", "ramet.yaml")
+    ramet(folder, "exec", "mine", "date > /x", **env)
+    ramet(folder, "rm", "mine", **env)
+    assert "no workspace" in ramet(folder, "exec", "mine", "date", status=3, **env)
+    ramet(folder, "restore", "mine", **env)
+    assert ramet(folder, "exec", "mine", "cat /data/f", **env) == "from disk\n"
+    ramet(folder, "rm", "mine", **env)
+    ramet(folder, "create", "mine", **env)
+    assert ramet(folder, "exec", "mine", "echo $WHO", **env) == "\n"
+
+
+def test_a_server_opens_a_workspace_with_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ramet(folder, "create", "mine", "--config", "ramet.yaml")
+    monkeypatch.setenv("TOKEN", "tok-12345")
+    server = Process(folder)
+    try:
+        with server.client() as client:
+            body = {"command": "cat /data/f; echo $WHO; rm /x"}
+            said = client.post("/v1/workspaces/mine/exec", json=body).json()
+            assert said["stdout"] == "from disk\nworld\n" and "not here" in said["stderr"]
+            assert client.delete("/v1/workspaces/mine").status_code == 200
+            assert client.post("/v1/workspaces/mine/exec", json=body).status_code == 404
+    finally:
+        server.stop()
+
+
+def test_a_directory_is_mounted_live_until_it_is_unmounted(folder: Path) -> None:
+    place = str(folder / "data")
+    ramet(folder, "create", "mine")
+    assert "pass --live to mount the directory itself" in ramet(folder, "mount", "mine", "/copy", place)
+    ramet(folder, "mount", "mine", "/live", place, "--live")
+    ramet(folder, "mount", "mine", "/kept", place, "--live", "--mode", "read")
+    ramet(folder, "exec", "mine", "echo new > /live/new; echo more > /copy/more")
+    assert sorted(path.name for path in (folder / "data").iterdir()) == ["f", "new"]
+    assert "Read-only" in ramet(folder, "exec", "mine", "echo > /kept/x", status=1)
+    assert "mounts./kept.mode" in {row["setting"] for row in json.loads(ramet(folder, "config", "mine", "--json"))}
+    ramet(folder, "umount", "mine", "/live")
+    assert ramet(folder, "exec", "mine", "ls /; cat /kept/new") == "copy\nhome\nkept\ntmp\nnew\n"
+    assert "name the directory" in ramet(folder, "mount", "mine", "/x", "--live", status=2)
+    ramet(folder, "create", "--config", "ramet.yaml")
+    env = {"RAMET_HOME": str(folder / "store")}
+    assert "it has the configuration" in ramet(folder, "mount", "proj", "/x", place, "--live", status=1, **env)
+    assert "default" not in {row["agent"] for row in json.loads(ramet(folder, "history", "mine", "--json"))}

@@ -105,7 +105,8 @@ def _call(verb: Verb, words: list[str], before: dict[str, str]) -> int:
     try:
         inner, path = _inner(verb, words) if verb.verbs else (verb, "ramet")
         command = inner.command(path)
-        values = parse(command, words[1:] if verb.verbs else words, before, os.environ)
+        rest = words[1:] if verb.verbs and words[0] == inner.name else words
+        values = parse(command, rest, before, os.environ)
     except UsageError as error:
         from ramet.apps.cli.errors import complain
 
@@ -132,6 +133,8 @@ def _inner(verb: Verb, words: list[str]) -> tuple[Verb, str]:
         flag = name.partition("=")[0] if name.startswith("--") else name[:2]
         raise UsageError(f"{verb.name} has no option {flag}", more(path))
     known = [one.name for one in verb.verbs]
+    if verb.fallback:
+        return next(one for one in verb.verbs if one.name == verb.fallback), path
     raise UsageError(f"{verb.name} has no {name!r}", nearest(name, known) or f"use one of {', '.join(known)}")
 
 

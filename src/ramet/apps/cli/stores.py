@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.apps.cli.errors import at_end, suggest
 from ramet.core.errors import RametError
@@ -11,7 +12,7 @@ from ramet.core.errors import RametError
 if TYPE_CHECKING:
     from ramet.apps.client.client import RemoteStore
     from ramet.workspace.config import Config
-    from ramet.workspace.stored.store import Store
+    from ramet.workspace.stored.store import Store, WorkspaceOpener
 
 HOME: Final = "~/.ramet"
 SERVERS: Final = ("http://", "https://", "unix:")
@@ -75,6 +76,40 @@ def config_of(file: str | None) -> Config | None:
 def store_for(store: str, config: Config) -> str:
     """Return the store from the command line, else the one from the configuration file."""
     return config.store if config.store is not None and store == HOME else store
+
+
+def config_for(store: Store, name: str, file: str | None, revision: str | None = None) -> Config | None:
+    """Return the configuration of a workspace: of `--config`, else the one that the workspace was made with.
+
+    With `--config`, a new workspace is created and keeps the file.
+    """
+    from ramet.workspace.config.attachment import attach, attached, without_mounts
+
+    if file is not None:
+        config = config_of(file)
+        if config is not None and revision is None and name not in store:
+            store.create(name, native=config.native or False)
+            try:
+                attach(store, name, file)
+            except RametError as error:
+                if error.code != "secret_found":
+                    raise
+                print(f"ramet: {error.cause}; pass --config next time too", file=sys.stderr)
+        return config
+    found = attached(store, name)
+    if found is None:
+        return None
+    if found.outdated and revision is None:
+        print(f"ramet: {found.file} has changed since {name} was made with it", file=sys.stderr)
+        print(f"       `ramet config use {name} {found.file}` takes it over", file=sys.stderr)
+    return found.config if revision is None else without_mounts(found.config)
+
+
+def open_local(store: Store, name: str, revision: str | None, config: Config | None, **options: Any) -> WorkspaceOpener:
+    """Open a workspace of a local store, as its configuration says where it has one."""
+    if config is None:
+        return store.open(name, revision, **options)
+    return config.open(store, name, revision, **options)
 
 
 def namespace_of(store: str, namespace: str) -> str:

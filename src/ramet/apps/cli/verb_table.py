@@ -17,6 +17,8 @@ class Verb(NamedTuple):
     function: str
     summary: str
     verbs: tuple[Verb, ...] = ()
+    fallback: str = ""
+    """The inner verb that a first word belongs to which is the name of none."""
     imports_late: bool = False
     """Whether the function calls `entry.resume_gc` itself, after imports that it makes when it runs."""
 
@@ -101,13 +103,15 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
             ),
         ),
         Verb(
-            "config", "", "Check, show and create configuration files.",
+            "config", "", "Check, show and create configuration files; `config NAME` shows the one of a workspace.",
             (
                 Verb("check", "config.check", "List every error of a configuration file, with line and column."),
-                Verb("show", "config.show_config", "Print a configuration file value by value"),
+                Verb("show", "config.show_config", "Print the configuration of a workspace or a file"),
+                Verb("use", "config.use", "Give a workspace a configuration file"),
                 Verb("schema", "config.schema", "Print the JSON schema of configuration files, for editors."),
                 Verb("init", "config.init", "Write a starter configuration file."),
             ),
+            fallback="show",
         ),
         Verb("doctor", "doctor.doctor", "Check that everything Ramet needs is installed and works."),
         Verb("demo", "demo.demo", "Show what Ramet does in a few seconds, in a temporary directory."),
@@ -117,7 +121,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
 
 
 SHOWN: Final[dict[str, tuple[str, ...]]] = {
-    "create": ("ramet create demo",),
+    "create": ("ramet create demo", "ramet create demo --config ramet.yaml"),
     "ls": ("ramet ls", "ramet ls --json", "ramet ls demo@1:/src"),
     "exec": (
         "ramet exec demo 'echo hello > /greeting; ls -l /'",
@@ -159,7 +163,7 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "mcp": ("ramet mcp demo", "ramet mcp demo --tools bash,read"),
     "events": ("ramet events --follow",),
     "rendezvous": ("ramet rendezvous ./repositories",),
-    "config": ("ramet config init", "ramet config check", "ramet config show --resolved"),
+    "config": ("ramet config init", "ramet config check", "ramet config demo", "ramet config use demo ramet.yaml"),
     "verify": ("ramet verify",),
     "gc": ("ramet gc --dry-run", "ramet gc --grace 7d"),
     "cost": ("ramet cost",),

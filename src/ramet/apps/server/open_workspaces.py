@@ -33,6 +33,7 @@ from ramet.store.refs.grants import TRUSTED, acting_for
 from ramet.store.refs.refs import NAME, not_found
 from ramet.workspace.agent.sandbox import AgentRun, Outputs, Sandbox
 from ramet.workspace.config import Config
+from ramet.workspace.config.attachment import attached
 from ramet.workspace.stored.git_push import GitSettings
 from ramet.workspace.stored.store import OpenOptions, Store, StoredWorkspace, WorkspaceOpener
 from ramet.workspace.workspace import Settings, Workspace
@@ -239,8 +240,9 @@ class OpenWorkspaces:
     async def _open_stored(self, name: str) -> OpenWorkspace:
         if not NAME.fullmatch(name):
             raise not_found(name)
-        store, config = self.store, self._config(name)
-        described = config is not None and config.name == name  # the first request creates it
+        store, config = self.store, await self._config_of(name)
+        own = self._config(name)
+        described = own is not None and own.name == name  # the first request creates it
         if store is None or not (described or await self.blocking(store.__contains__, name)):
             raise not_found(name)
         self._check_room()
@@ -280,6 +282,14 @@ class OpenWorkspaces:
 
     def _config(self, name: str) -> Config | None:
         return self.settings.configs.get(name) or self.settings.configs.get("*")
+
+    async def _config_of(self, name: str) -> Config | None:
+        """The configuration that the server has for a workspace, else the one that the workspace was made with."""
+        own = self._config(name)
+        if own is not None or self.store is None:
+            return own
+        found = await self.blocking(attached, self.store, name)
+        return None if found is None else await self.blocking(lambda: found.config)
 
     def _network(self, config: Config | None) -> Network | None:
         """What the commands of a workspace may reach: what its configuration says, else what the server says."""
@@ -439,7 +449,7 @@ class OpenWorkspaces:
             git=git_settings(asked), git_secrets=asked.git_secrets,
         )  # fmt: skip
         name = sandbox.name
-        config = self._config(bound or name)
+        config = await self._config_of(bound or name)
         mounts, resources = self._server_mounts(bound or name)
 
         def opens(name: str, **options: Any) -> WorkspaceOpener:

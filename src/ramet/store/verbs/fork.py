@@ -61,6 +61,10 @@ def fork(
     native = repository.native_options.of(name)
     if native is not None:
         repository.native_options.set(new_name, native)
+    # A configuration may mount directories of the machine: who may only read the workspace gets none of them.
+    config = repository.configs.of(name)
+    if config is not None and repository.grants.allows(repository.principal, name, "readwrite"):
+        repository.configs.set(new_name, config)
     return revision
 
 

@@ -33,6 +33,9 @@ def rename(repository: Repository, name: str, new_name: str) -> Revision | None:
         made = None
         if entry.head is None:
             repository.create(new_name)
+            for options in (repository.native_options, repository.configs):
+                if (found := options.of(name)) is not None:
+                    options.set(new_name, found)
         else:
             made = fork(repository, name, None, new_name, lineage=RENAME, verb="rename")
             _carry(repository, name, new_name)

@@ -48,7 +48,14 @@ def read_config(
         raise RametError(
             "not_found", f"{file}: {error.strerror}", "`ramet config init` writes one to begin with"
         ) from None
-    reading = ConfigReader(str(path), file.absolute().parent, os.environ if variables is None else variables)
+    return parse_config(raw, str(path), file.absolute(), variables)
+
+
+def parse_config(
+    raw: bytes, label: str, file: LocalPath, variables: Mapping[str, str] | None = None
+) -> tuple[Config | None, list[Problem]]:
+    """As `read_config`, of the bytes of a file; `label` names it in problems, paths are relative to its directory."""
+    reading = ConfigReader(label, file.parent, os.environ if variables is None else variables)
     try:
         top = _nodes(raw, file.suffix)
     except ConfigSyntaxError as error:
@@ -70,4 +77,14 @@ def _nodes(raw: bytes, suffix: str) -> Node:
         ) from None
 
 
-__all__ = ["NAMES", "Config", "ConfigError", "Problem", "Setting", "load_config", "read_config"]
+__all__ = [
+    "NAMES",
+    "SUFFIXES",
+    "Config",
+    "ConfigError",
+    "Problem",
+    "Setting",
+    "load_config",
+    "parse_config",
+    "read_config",
+]

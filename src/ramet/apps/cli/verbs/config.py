@@ -1,4 +1,4 @@
-"""Verbs for configuration files: check, show, schema, init."""
+"""Verbs for configuration files: check, show, use, schema, init."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from ramet.apps.cli.options import AsJson
-from ramet.apps.cli.output import show
+from ramet.apps.cli.addresses import name_only
+from ramet.apps.cli.options import AsJson, Name, Where, known_names
+from ramet.apps.cli.output import say, show
 from ramet.apps.cli.parameters import Argument, Option
+from ramet.apps.cli.parser import nearest
+from ramet.apps.cli.stores import HOME, local_store
 from ramet.core.errors import RametError, reason
 
 if TYPE_CHECKING:
@@ -78,16 +81,33 @@ def check(
 
 
 def show_config(
-    file: File = None,
+    place: Annotated[
+        str | None,
+        Argument(help="Workspace, or a file. Default: ramet.yaml, .toml or .json here.", complete=known_names),
+    ] = None,
+    store: Where = HOME,
     resolved: Annotated[
         bool, Option("--resolved", help="Fill in variables and defaults, and show where each value came from.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print a configuration file value by value; secrets are never shown."""
-    from ramet.workspace.config import ConfigError, read_config
+    """Print the configuration of a workspace or a file, value by value; secrets are never shown."""
+    from ramet.workspace.config import SUFFIXES, ConfigError, read_config
+    from ramet.workspace.config.attachment import attached
 
-    config, problems = read_config(config_file(file))
+    if place is None or place.endswith(SUFFIXES) or Path(place).is_file():
+        config, problems = read_config(config_file(place))
+    else:
+        found, name = local_store(store), name_only(place)
+        if name not in found:
+            raise RametError("not_found", f"{name!r} is neither a file nor a workspace", _likely(name))
+        kept = attached(found, name)
+        if kept is None:
+            show([], (), as_json, empty=f"{name} has no configuration; `ramet config use {name} FILE` gives it one")
+            return
+        if kept.outdated:
+            print(f"ramet: {kept.file} has changed since; `ramet config use` takes it over", file=sys.stderr)
+        config, problems = kept.read()
     if config is None:
         raise ConfigError(problems)
     rows: list[dict[str, Any]] = []
@@ -98,6 +118,36 @@ def show_config(
             where = f"{config.file}:{setting.place.line}"
             rows.append({"setting": setting.path, "value": setting.written, "from": where})
     show(rows, ("setting", "value", "from"), as_json)
+
+
+def _likely(word: str) -> str:
+    """The hint after a word that is neither a verb of `config` nor a name."""
+    verbs = ("check", "show", "use", "schema", "init")
+    return nearest(word, list(verbs)) or f"use one of {', '.join(verbs)}, or see `ramet ls`"
+
+
+def use(
+    name: Name,
+    file: Annotated[str | None, Argument(help="Configuration file that it keeps from now on.")] = None,
+    forget: Annotated[bool, Option("--forget", help="Forget the configuration that it has.")] = False,
+    store: Where = HOME,
+    as_json: AsJson = False,
+) -> None:
+    """Give a workspace a configuration file: it is opened with its mounts, policy and network from now on.
+    The store keeps the text; secrets in it stay references.
+    """
+    from ramet.workspace.config.attachment import attach, detach
+
+    where = name_only(name)
+    if forget == (file is not None):
+        raise RametError(
+            "invalid_argument", "missing argument FILE", f"write ramet config use {where} FILE or --forget"
+        )
+    if file is None:
+        detach(local_store(store), where)
+    else:
+        attach(local_store(store), where, file)
+    say({"workspace": where, "file": file}, where, as_json)
 
 
 def schema(
@@ -113,6 +163,7 @@ def schema(
 def init(
     file: Annotated[str, Argument(help="File to write; it must not exist.")] = "ramet.yaml",
     name: Annotated[str | None, Option(help="Name of the workspace. Default: the directory's name.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write a starter configuration file."""
     from ramet.workspace import config
@@ -126,7 +177,7 @@ def init(
             made.write(EXAMPLE.format(schema=where, name=file, workspace=workspace or "demo"))
     except FileExistsError:
         raise RametError("already_exists", f"cannot write {file}: file exists", "see `ramet config check`") from None
-    print(file)
+    say({"file": file}, file, as_json)
 
 
 def config_file(file: str | None) -> str:

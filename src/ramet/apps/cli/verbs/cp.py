@@ -15,7 +15,7 @@ from ramet.apps.cli.addresses import address
 from ramet.apps.cli.options import Message, Where, known_names, user_name
 from ramet.apps.cli.output import plural
 from ramet.apps.cli.parameters import Argument
-from ramet.apps.cli.stores import HOME, SERVERS, any_store
+from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_for, local_store, open_local
 from ramet.core.errors import RametError
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat
@@ -149,9 +149,13 @@ async def _into_store(
     entries: Iterator[Entry], source: str, place: Place, store: str, message: str, command: str
 ) -> int:
     remote = store.startswith(SERVERS)
-    options: dict[str, Any] = {} if remote else {"commit": "never"}
     count = 0
-    opening: Any = any_store(store).open(place.name, **options)
+    opening: Any
+    if remote:
+        opening = any_store(store).open(place.name)
+    else:
+        found = local_store(store)
+        opening = open_local(found, place.name, None, config_for(found, place.name, None), commit="never")
     async with opening as ws:
         top = place.path.rstrip("/")
         name = os.path.basename(source.rstrip("/"))

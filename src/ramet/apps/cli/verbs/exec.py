@@ -28,7 +28,16 @@ from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.questions import ask_at_terminal
-from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
+from ramet.apps.cli.stores import (
+    HOME,
+    SERVERS,
+    any_store,
+    config_for,
+    config_of,
+    local_store,
+    open_local,
+    store_for,
+)
 from ramet.apps.cli.terminal import UserTerminal, has_terminal
 from ramet.core.errors import RametError
 
@@ -229,12 +238,10 @@ def _open(line: ExecRequest) -> tuple[Any, str]:
     """Return the opened workspace and the command text."""
     from ramet.store.model.address import parse_address
 
-    config = config_of(line.config)
     more: dict[str, Any] = {
         **({"native": line.native} if line.native else {}),
         **({"wait": line.wait} if line.wait else {}),
     }
-    more.update(network_options(config, line.hosts, line.store))
     if line.native and line.store.startswith(SERVERS):
         raise RametError(
             "unsupported", "cannot turn on native programs of a server's workspace",
@@ -242,19 +249,24 @@ def _open(line: ExecRequest) -> tuple[Any, str]:
         )  # fmt: skip
     if line.tty and line.store.startswith(SERVERS):
         raise RametError("unsupported", "cannot use --tty with a server", "Leave it out.")
-    if line.command is None:
-        if config is None:
-            raise RametError("invalid_argument", "missing argument COMMAND", "write ramet exec NAME 'COMMAND'")
-        if config.name is None:
-            return config.workspace(**more), line.name
-        return config.open(local_store(store_for(line.store, config)), **more), line.name
-    where = parse_address(line.name)
+    told = config_of(line.config)
+    place = line.store if told is None else store_for(line.store, told)
+    if told is None and place.startswith(SERVERS) and line.command is not None:
+        more.update(network_options(None, line.hosts, place))
+        where = parse_address(line.name)
+        return any_store(place).open(where.name, where.revision, **more), line.command
+    if line.command is None and told is None:
+        raise RametError("invalid_argument", "missing argument COMMAND", "write ramet exec NAME 'COMMAND'")
+    if line.command is None and told is not None and told.name is None:
+        return told.workspace(**more, **network_options(told, line.hosts, place)), line.name
+    where = parse_address(line.name if line.command is not None or told is None else str(told.name))
     if where.path is not None:
         raise RametError("invalid_argument", f"{line.name!r} names a path", "write NAME or NAME@REVISION")
-    if config is None:
-        return any_store(line.store).open(where.name, where.revision, **more), line.command
-    found = local_store(store_for(line.store, config))
-    return config.open(found, where.name, where.revision, **more), line.command
+    found = local_store(place)
+    config = config_for(found, where.name, line.config, where.revision)
+    more.update(network_options(config, line.hosts, place))
+    command = line.name if line.command is None else line.command
+    return open_local(found, where.name, where.revision, config, **more), command
 
 
 async def _stdin() -> AsyncIterator[bytes]:

@@ -7,15 +7,19 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ramet.apps.cli.addresses import name_only
-from ramet.apps.cli.options import Message, Name, Quiet, Where
-from ramet.apps.cli.output import report_note
+from ramet.apps.cli.options import AsJson, Message, Name, Quiet, Where, user_name
+from ramet.apps.cli.output import report_note, say
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
-from ramet.apps.cli.stores import HOME, SERVERS, local_store, remote_store
+from ramet.apps.cli.stores import HOME, SERVERS, config_for, local_store, open_local, remote_store
 from ramet.core.errors import RametError
+from ramet.workspace.recorder import acting
+
+if TYPE_CHECKING:
+    from ramet.workspace.stored.store import WorkspaceOpener
 
 Prefix = Annotated[str, Argument(help="Path in the workspace, such as /data.")]
 
@@ -25,13 +29,16 @@ def mount(
     prefix: Prefix,
     folder: Annotated[str | None, Argument(help="Directory to copy into it. Default: empty.")] = None,
     store: Where = HOME,
+    live: Annotated[
+        bool, Option("--live", help="Mount the directory itself: commands read and write its files, each time.")
+    ] = False,
     mode: Annotated[str, Option(help="`write`, or `read` for read-only.")] = "write",
     message: Message = "",
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Add a mount to a workspace: empty, or with a copy of a directory.
-    The store then holds the content. For a mount whose content stays elsewhere, write a configuration file: `ramet
-    config init`.
+    """Add a mount to a workspace: empty, with a copy of a directory, or with --live the directory itself.
+    Other live mounts, such as S3, come from a configuration file: `ramet config init`.
     """
 
     async def there() -> str:
@@ -43,8 +50,9 @@ def mount(
         from ramet.backends.local.disk import DiskResource
         from ramet.backends.local.ram import RAMResource
 
-        async with local_store(store).open(name_only(name), commit="never") as ws:
-            ws.mount(prefix, RAMResource() if folder is None else DiskResource(folder), mode)
+        async with _opened(store, name) as ws:
+            with acting(user_name()):
+                ws.mount(prefix, RAMResource() if folder is None else DiskResource(folder), mode)
             with progress_bar(quiet) as progress:
                 made = await ws.commit(message, subject=f"mount {prefix}", progress=progress)
             report_note(made, message)
@@ -58,12 +66,34 @@ def mount(
         raise RametError("invalid_argument", f"unknown mode {mode!r}", "pass --mode read or --mode write")
     if folder is not None and not Path(folder).is_dir():
         raise RametError("not_found", f"{folder} is not a directory", "name a directory, or omit it")
-    if not store.startswith(SERVERS):
-        print(asyncio.run(act()))
+    if live and (folder is None or store.startswith(SERVERS)):
+        remedy = "name the directory" if folder is None else "pass --mount to `ramet serve`"
+        raise RametError("invalid_argument", "cannot mount live: no directory of this machine", remedy)
+    if live and folder is not None:
+        from ramet.workspace.config.attachment import attach_directory
+
+        attach_directory(local_store(store), name_only(name), prefix, folder, mode)
+        made = asyncio.run(_commit(store, name, message or f"mount {prefix}"))
+    elif not store.startswith(SERVERS):
+        made = asyncio.run(act())
     elif folder is None:
-        print(asyncio.run(there()))
+        made = asyncio.run(there())
     else:
-        print(_upload(store, name_only(name), prefix, folder, mode, message, quiet))
+        made = _upload(store, name_only(name), prefix, folder, mode, message, quiet)
+    if folder is not None and not live:
+        print(f"copied {folder} to {prefix}; pass --live to mount the directory itself", file=sys.stderr)
+    say({"revision": made, "prefix": prefix}, made, as_json)
+
+
+async def _commit(store: str, name: str, message: str) -> str:
+    """Commit what a live mount changes about a workspace."""
+    async with _opened(store, name) as ws:
+        return (await ws.commit("", author=user_name(), subject=message)).name
+
+
+def _opened(store: str, name: str) -> WorkspaceOpener:
+    found, where = local_store(store), name_only(name)
+    return open_local(found, where, None, config_for(found, where, None), commit="never")
 
 
 def _upload(store: str, name: str, prefix: str, folder: str, mode: str, message: str, quiet: bool) -> str:
@@ -101,12 +131,14 @@ def _upload(store: str, name: str, prefix: str, folder: str, mode: str, message:
     return made.revision.name
 
 
-def umount(name: Name, prefix: Prefix, store: Where = HOME, message: Message = "") -> None:
-    """Remove a mount from a workspace. Past revisions keep it."""
+def umount(name: Name, prefix: Prefix, store: Where = HOME, message: Message = "", as_json: AsJson = False) -> None:
+    """Remove a mount from a workspace. Past revisions keep it, and so does the directory of a live mount."""
 
     async def act() -> str:
-        async with local_store(store).open(name_only(name), commit="never") as ws:
-            await (await ws.unmount(prefix)).close()
+        async with _opened(store, name) as ws:
+            with acting(user_name()):
+                resource = await ws.unmount(prefix)
+            await resource.close()
             return (await ws.commit(message, subject=f"umount {prefix}")).name
 
     async def there() -> str:
@@ -114,4 +146,9 @@ def umount(name: Name, prefix: Prefix, store: Where = HOME, message: Message = "
             await ws.unmount(prefix)
             return (await ws.commit(message or f"umount {prefix}")).name
 
-    print(asyncio.run(there() if store.startswith(SERVERS) else act()))
+    if not store.startswith(SERVERS):
+        from ramet.workspace.config.attachment import detach_directory
+
+        detach_directory(local_store(store), name_only(name), prefix)
+    made = asyncio.run(there() if store.startswith(SERVERS) else act())
+    say({"revision": made, "prefix": prefix}, made, as_json)

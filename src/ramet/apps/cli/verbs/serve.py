@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from ramet.apps.cli.listen_port import listen
 from ramet.apps.cli.options import AllowHost, ConfigFile, NativeFlag, Where, network_options
 from ramet.apps.cli.parameters import Argument, Given, Option
-from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
+from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_for, config_of, local_store, store_for
 from ramet.core.errors import RametError, missing_extra
 from ramet.network.network import Network
 
@@ -170,6 +170,8 @@ def mcp(
 
     described = config_of(config)
     store = store if described is None else store_for(store, described)
+    if not store.startswith(SERVERS):
+        described = config_for(local_store(store), name, config)
     some = None if tools is None else tools.split(",")
     network = network_options(described, allow_host, store).get("network")
     if http is None:

@@ -35,15 +35,24 @@ from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.patches import show_patches
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.questions import ask_at_terminal
-from ramet.apps.cli.stores import HOME, SERVERS, config_of, local_store, remote_store, store_for
+from ramet.apps.cli.stores import (
+    HOME,
+    SERVERS,
+    config_for,
+    config_of,
+    local_store,
+    open_local,
+    remote_store,
+    store_for,
+)
 from ramet.apps.cli.terminal import UserTerminal, has_terminal
 from ramet.core.errors import RametError
 from ramet.workspace.changes import WRITES
+from ramet.workspace.completion import is_incomplete
 from ramet.workspace.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from ramet.apps.client.client import RemoteStore
-    from ramet.core.stat import Stat
     from ramet.workspace.stored.file_patch import FilePatch
     from ramet.workspace.stored.store import Store
 
@@ -83,7 +92,6 @@ def shell(
             raise RametError("invalid_argument", "missing argument NAME", "write ramet shell NAME, or -c NAME")
         where, revision = split_name(name)
         place = store if described_by is None else store_for(store, described_by)
-        allowed = network_options(described_by, allow_host, place)
         wanted = native_option(native, native_memory)
         if place.startswith(SERVERS):
             if wanted:
@@ -91,15 +99,15 @@ def shell(
                     "unsupported", "cannot turn on native programs of a server's workspace",
                     "Create it with --native, on a server that was started with --native.",
                 )  # fmt: skip
+            network_options(None, allow_host, place)
             return _remote_shell(loop, place, where, revision, create, described_by is not None)
         found = local_store(place)
-        if create and where not in found:
+        if create and config is None and where not in found:
             found.create(where, native=wanted)
-        more: dict[str, Any] = {**({"native": wanted} if wanted else {}), **allowed}
-        if described_by is None:
-            opening = found.open(where, revision, **more)
-        else:
-            opening = described_by.open(found, where, revision, **more)
+        described_by = config_for(found, where, config, revision)
+        more: dict[str, Any] = {"native": wanted} if wanted else {}
+        more.update(network_options(described_by, allow_host, place))
+        opening = open_local(found, where, revision, described_by, **more)
         ws = loop.run(opening.__aenter__())
         try:
             for session in ws.sessions:
@@ -210,7 +218,7 @@ class Terminal:
     def _read(self) -> str:
         """Read one command; prompt for more lines until it is complete."""
         text = input(self._prompt() if sys.stdin.isatty() else "")
-        while _is_incomplete(text):
+        while is_incomplete(text):
             text += "\n" + input("> " if sys.stdin.isatty() else "")
         return text
 
@@ -235,46 +243,25 @@ class Terminal:
 
         atexit.register(_remember, readline.write_history_file, path)
 
-    _found: tuple[str, list[str]] = ("", [])
+    _found: tuple[str, ...] = ()
 
     def _complete(self, word: str, number: int) -> str | None:
         if number == 0:
             import readline
 
-            before = readline.get_line_buffer()[: readline.get_begidx()].rstrip(" \t")
-            first = not before or before[-1] in ";|&("
-            command = "" if first else re.split(r"[;|&(]", before)[-1].split()[0]
-            self._found = (word, self._loop.run(self._candidates(word, command)))
-        found = self._found[1]
-        return found[number] if number < len(found) else None
+            line, begin = readline.get_line_buffer()[: readline.get_endidx()], readline.get_begidx()
+            self._found = self._loop.run(self._candidates(line, begin))
+        return self._found[number] if number < len(self._found) else None
 
-    async def _candidates(self, word: str, command: str) -> list[str]:
-        """Complete command names in command position, options after a dash, else paths across all mounts."""
-        if command and word.startswith("-"):
-            return sorted(name for name in _options(command) if name.startswith(word))
-        found: list[str] = []
-        if not command and "/" not in word:
-            found += sorted(name + " " for name in self._names() if name.startswith(word))
-        folder, _, start = word.rpartition("/")
+    async def _candidates(self, line: str, begin: int) -> tuple[str, ...]:
+        """Complete a line; return what replaces it from `begin` on, where readline sees the last word begin."""
         try:
-            entries = await self._entries((folder or "/") if "/" in word else ".")
-        except OSError:
-            return found
-        for name, stat in entries:
-            if name.startswith(start) and (start or not name.startswith(".")):
-                whole = f"{folder}/{name}" if "/" in word else name
-                found.append(_SPECIAL.sub(r"\\\g<0>", whole) + ("/" if stat.is_dir else " "))
-        return found
-
-    def _names(self) -> set[str]:
-        session = self._ws.get_session().state
-        return {*self._ws.commands, *session.functions, *session.aliases, *VERBS}
-
-    async def _entries(self, folder: str) -> list[tuple[str, Stat]]:
-        from ramet.core import ops
-        from ramet.core.paths import parse
-
-        return await ops.scan_sorted(self._ws.fs, parse(folder, self._ws.get_session().cwd))
+            start, words = await self._ws.complete(line)
+        except (RametError, OSError):
+            return ()  # readline would hide the error and break the line
+        if not line.rstrip(" \t")[:start].strip() and line.startswith("!"):
+            words = [*words, *(f"{verb} " for verb in VERBS if verb.startswith(line))]
+        return tuple(f"{line[begin:start]}{word}"[max(0, begin - start) :] for word in words)
 
     # ------------------------------------------------------------------------------------------- commands
 
@@ -415,15 +402,6 @@ class RemoteTerminal(Terminal):
     def _cwd(self) -> object:
         return self._loop.run(self._ws.get_session()).cwd
 
-    def _names(self) -> set[str]:
-        from ramet.commands.framework.table import COMMANDS
-
-        return {*COMMANDS, *VERBS}
-
-    async def _entries(self, folder: str) -> list[tuple[str, Stat]]:
-        found: list[tuple[str, Stat]] = await self._ws.scan(folder)
-        return found
-
     def _commit(self, message: str) -> None:
         made = self._loop.run(self._ws.commit(_message(message)))
         print(made.name)
@@ -438,8 +416,6 @@ class RemoteTerminal(Terminal):
 
 
 _LEAVING: Final = re.compile(r"(?:!exit|!quit|exit|logout)(?:\s+(\d+))?")
-_SPECIAL: Final = re.compile(r"[\s'\"\\$&;|<>()*?\[\]#`!{}]")
-"""Characters of a name that the shell would interpret."""
 
 
 def _message(text: str) -> str:
@@ -459,36 +435,8 @@ def _remember(write: Callable[[str], None], path: str) -> None:
         pass  # no writable home directory: the next shell has no history
 
 
-def _options(command: str) -> list[str]:
-    """List the options that a command declares."""
-    from ramet.commands.framework.table import COMMANDS, Lazy
-
-    found = COMMANDS.get(command)
-    if not isinstance(found, Lazy):
-        return []
-    loaded = found.load()
-    if loaded.raw:
-        return []
-    return [name + ("=" if spec.takes == "required" and name.startswith("--") else " ")
-            for spec in loaded.table.specs if spec.store != "refuse" for name in spec.names]  # fmt: skip
-
-
 def _colored_prompt(where: str, cwd: object) -> str:
     """Return the prompt; colours are marked as zero width for readline."""
     if "NO_COLOR" in os.environ or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return f"{where}:{cwd}$ "
     return f"\001\033[1;32m\002{where}\001\033[0m\002:\001\033[1;34m\002{cwd}\001\033[0m\002$ "
-
-
-def _is_incomplete(text: str) -> bool:
-    """Return whether more lines could complete a command."""
-    from ramet.shell.syntax import parse
-    from ramet.shell.syntax.errors import SyntaxFailure
-
-    if text.endswith("\\") and not text.endswith("\\\\"):
-        return True
-    try:
-        parse(text)
-    except SyntaxFailure as failure:
-        return "unexpected end of file" in failure.message or "unexpected EOF" in failure.message
-    return False

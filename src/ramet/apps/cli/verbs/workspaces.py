@@ -10,7 +10,16 @@ from ramet.apps.cli.addresses import file_of, name_only, split_name
 from ramet.apps.cli.options import AsJson, ConfigFile, Message, Name, NativeMemory, Where, known_names, native_option
 from ramet.apps.cli.output import iso_time, report_note, revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_of, local_store, store_for
+from ramet.apps.cli.stores import (
+    HOME,
+    SERVERS,
+    any_store,
+    config_for,
+    config_of,
+    local_store,
+    open_local,
+    store_for,
+)
 from ramet.core.errors import RametError
 from ramet.core.stat import Kind, Stat, default_mode
 
@@ -22,16 +31,43 @@ KEYS: Final = ("revision", "id", "time", "message", "phase", "lineage", "resumab
 
 
 def create(
-    name: Name,
+    name: Annotated[
+        str | None, Argument(help="Name of the workspace. Default: the one in --config.", complete=known_names)
+    ] = None,
     store: Where = HOME,
     native: Annotated[
         bool, Option("--native", help="Run real programs too, such as python3, whenever it is opened.")
     ] = False,
     native_memory: NativeMemory = None,
+    config: Annotated[
+        str | None,
+        Option("--config", envvar="RAMET_CONFIG", help="Configuration file that it keeps: mounts, policy, network."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create an empty workspace."""
-    any_store(store).create(name, native=native_option(native, native_memory))
+    """Create an empty workspace. One that is made with a configuration file has its mounts and rules whenever it is
+    opened; `ramet config NAME` shows them.
+    """
+    described = config_of(config)
+    place = store if described is None else store_for(store, described)
+    name = name or (None if described is None else described.name)
+    if name is None:
+        raise RametError("invalid_argument", "missing argument NAME", "write ramet create NAME")
+    wanted = native_option(native, native_memory)
+    if described is None or config is None:
+        any_store(place).create(name, native=wanted)
+    else:
+        if place.startswith(SERVERS):
+            raise RametError("unsupported", "cannot use --config with a server", "pass it to `ramet serve` instead")
+        from ramet.workspace.config.attachment import attach
+
+        found = local_store(place)
+        found.create(name, native=wanted or described.native or False)
+        try:
+            attach(found, name, config)
+        except RametError:
+            found.rm(name)
+            raise
     say({"workspace": name}, name, as_json)
 
 
@@ -177,12 +213,12 @@ def commit(
     async def act() -> Revision:
         opening: Any
         described = config_of(config)
-        if described is not None:
-            opening = described.open(local_store(store_for(store, described)), name_only(name), commit="never")
-        elif store.startswith(SERVERS):
-            opening = any_store(store).open(name_only(name))
+        place = store if described is None else store_for(store, described)
+        if described is None and place.startswith(SERVERS):
+            opening = any_store(place).open(name_only(name))
         else:
-            opening = local_store(store).open(name_only(name), commit="never")
+            found, where = local_store(place), name_only(name)
+            opening = open_local(found, where, None, config_for(found, where, config), commit="never")
         async with opening as ws:
             made: Revision = await ws.commit(message, author=author)
             return made
