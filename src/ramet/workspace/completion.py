@@ -16,6 +16,8 @@ from ramet.core import ops
 from ramet.core.paths import parse
 from ramet.core.stat import Kind
 from ramet.native.runtime import SYSTEM_PATHS
+from ramet.shell import syntax
+from ramet.shell.syntax.errors import SyntaxFailure
 
 if TYPE_CHECKING:
     from ramet.workspace.programs import NativePrograms
@@ -77,6 +79,17 @@ async def complete(line: str, session: Session, names: Iterable[str], programs: 
         found_words += [f"{name}{word.quote} " for name in sorted(known) if name.startswith(word.text)]
     found_words += await _paths(session, word, folders=command in FOLDERS_ONLY)
     return Completion(word.start, found_words[:MOST])
+
+
+def is_incomplete(text: str) -> bool:
+    """Return whether more lines could complete a command."""
+    if text.endswith("\\") and not text.endswith("\\\\"):
+        return True
+    try:
+        syntax.parse(text)
+    except SyntaxFailure as failure:
+        return "unexpected end of file" in failure.message or "unexpected EOF" in failure.message
+    return False
 
 
 def _last_word(line: str) -> _Word:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
@@ -30,11 +31,14 @@ from ramet.apps.server.request import (
 )
 from ramet.apps.server.routes import ROUTES, Route
 from ramet.apps.server.settings import ServerSettings
+from ramet.apps.server.terminals import Terminal
 from ramet.workspace.recorder import acting
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import StoredWorkspace
 
 log: Final = logging.getLogger("ramet.server")
+TERMINAL: Final = re.compile(r"/v1/workspaces/([^/]+)/terminal")
+"""The path of the WebSocket; all others are in the table of routes."""
 
 
 class Api:
@@ -49,6 +53,8 @@ class Api:
         self.access = Authorization(workspaces, settings)
         self.working = 0
         """Number of long operations in progress."""
+        self.terminals = 0
+        """Number of connected terminals."""
         self._tree: dict[str, Any] = {}
         for route in ROUTES:
             node = self._tree
@@ -135,6 +141,22 @@ class Api:
             if not call.gone:
                 raise
 
+    async def talk(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a WebSocket: the terminal of a workspace, or a refusal."""
+        call = Call(scope, receive, scope.get("ramet.client", ""))
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        found = TERMINAL.fullmatch(raw.partition(b"?")[0].decode("ascii", "replace"))
+        if found is None:
+            await refuse_websocket(Refusal("not_found", "no such route", "See /openapi.json."), call, send)
+            return
+        call.parts = [unquote(found[1], errors="surrogateescape")]
+        self.terminals += 1
+        try:
+            with acting(principal=self.access.principal(call) or ""), self.access.as_principal(call):
+                await Terminal(self, call, receive, send).serve()
+        finally:
+            self.terminals -= 1
+
     async def _answer(self, call: Call) -> Reply:
         scope = call.scope
         try:
@@ -156,6 +178,16 @@ class Api:
             if problem is None or problem.status >= 500:
                 log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             return Reply(encode_json(problem or internal()), (problem or internal()).status, [PROBLEM])
+
+
+async def refuse_websocket(refused: Refusal, call: Call, send: Send) -> None:
+    """Answer the request for a WebSocket with a problem, or with 403 where the server can send no more."""
+    if "websocket.http.response" not in call.scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    reply = problem_reply(refused)
+    await send({"type": "websocket.http.response.start", "status": reply.status, "headers": reply.headers})
+    await send({"type": "websocket.http.response.body", "body": reply.body})
 
 
 def problem_reply(refused: Refusal) -> Reply:

@@ -65,6 +65,8 @@ class App:
     async def _inside(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"].startswith("/v1/"):
             await self.api(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self.api.talk(scope, receive, send)
         else:
             await self._rest(scope, receive, send)
 
@@ -164,7 +166,7 @@ def serve(
     app = create_app(store, settings, mounts)
     config = configure(
         app, settings.bounds, app.connections, host=host, port=port, ssl_certfile=certificate, ssl_keyfile=key,
-        timeout_graceful_shutdown=10, lifespan="on",
+        timeout_graceful_shutdown=10, lifespan="on", websockets=True,
     )  # fmt: skip
     server = _Server(config)
     server.app = app

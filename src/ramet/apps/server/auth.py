@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 import hmac
 import re
@@ -10,10 +12,11 @@ from collections import OrderedDict
 from itertools import islice
 from typing import Any, Final
 
-from ramet.apps.server.api import problem_reply
+from ramet.apps.server.api import problem_reply, refuse_websocket
 from ramet.apps.server.problems import Refusal
 from ramet.apps.server.request import Call, Receive, Scope, Send, send_reply
 from ramet.apps.server.settings import ServerSettings
+from ramet.apps.server.terminals import BEARER
 
 HEALTH: Final = "/v1/health"
 CLIENTS: Final = 10_000
@@ -39,17 +42,17 @@ class Authentication:
         self._clients: OrderedDict[str, _Client] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008})
-                return
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         try:
             name = self._let_in(scope)
             client = self._client(name)
         except Refusal as refused:
-            await send_reply(problem_reply(refused), Call(scope, receive), send)
+            if scope["type"] == "websocket":
+                await refuse_websocket(refused, Call(scope, receive), send)
+            else:
+                await send_reply(problem_reply(refused), Call(scope, receive), send)
             return
         scope["ramet.client"] = name
         try:
@@ -59,14 +62,20 @@ class Authentication:
 
     def _let_in(self, scope: Scope) -> str:
         """Check Host and token of a request; return a name for the client."""
-        host = token = b""
+        host = token = origin = b""
         hosts = 0
         for header, value in scope["headers"]:
             if header == b"host":
                 host, hosts = value, hosts + 1
             elif header == b"authorization":
                 token = value
+            elif header == b"origin":
+                origin = value
         self._check_host(host.decode("latin-1") if hosts == 1 else "")
+        if scope["type"] == "websocket":
+            if origin and origin.partition(b"://")[2] != host:  # browsers let every page open WebSockets
+                raise Refusal("permission_denied", "unknown Origin header", "use the page of this server", status=403)
+            token = token or _offered(scope)
         if not self._token:
             return "local"
         kind, _, given = token.partition(b" ")
@@ -119,6 +128,16 @@ class Authentication:
             client.tokens -= 1
         client.running += 1
         return client
+
+
+def _offered(scope: Scope) -> bytes:
+    """Return the token among the subprotocols of a WebSocket as a header would give it."""
+    for offered in scope.get("subprotocols", ()):
+        if offered.startswith(BEARER):
+            text = offered.removeprefix(BEARER)
+            with contextlib.suppress(ValueError):
+                return b"Bearer " + base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    return b""
 
 
 def _host_name(text: str) -> str:

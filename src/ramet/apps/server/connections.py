@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from ramet.apps.server.settings import Bounds
 
@@ -45,6 +46,16 @@ class ConnectionTable:
 
     def is_over(self, peer: str | None, bounds: Bounds) -> bool:
         return self.total > bounds.connections or (peer is not None and self.peers[peer] > bounds.peer_connections)
+
+
+class BoundedWebSocket(WebSocketsSansIOProtocol):
+    """A connection that became a WebSocket; it stays in the table until it ends."""
+
+    table: ClassVar[ConnectionTable]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.table.remove(None if self.client is None else self.client[0])
+        super().connection_lost(exc)
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -119,6 +130,10 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self._refused:
             super().on_message_complete()
 
+    def handle_websocket_upgrade(self) -> None:
+        if not self._refused:
+            super().handle_websocket_upgrade()
+
     def _await_head(self) -> None:
         self._timer = self.loop.call_later(self.bounds.head_seconds, self._is_late)
 
@@ -144,10 +159,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def configure(app: Any, bounds: Bounds, table: ConnectionTable | None = None, **options: Any) -> uvicorn.Config:
+def configure(
+    app: Any, bounds: Bounds, table: ConnectionTable | None = None, *, websockets: bool = False, **options: Any
+) -> uvicorn.Config:
     """Return the configuration of a server whose connections are bounded, and counted in `table`."""
-    protocol = type("Protocol", (BoundedProtocol,), {"bounds": bounds, "table": table or ConnectionTable()})
+    table = table or ConnectionTable()
+    protocol = type("Protocol", (BoundedProtocol,), {"bounds": bounds, "table": table})
+    socket: Any = type("WebSocket", (BoundedWebSocket,), {"table": table}) if websockets else "none"
     return uvicorn.Config(
-        app, http=protocol, ws="none", log_level="warning", access_log=False, server_header=False, date_header=False,
+        app, http=protocol, ws=socket, ws_max_size=bounds.frame_bytes, ws_per_message_deflate=False,
+        log_level="warning", access_log=False, server_header=False, date_header=False,
         limit_concurrency=bounds.connections + 1, backlog=2048, **options,
     )  # fmt: skip

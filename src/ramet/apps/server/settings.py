@@ -53,6 +53,12 @@ class Bounds:
     """Sessions per workspace."""
     jobs: int = 256
     """Detached commands per workspace, including ended ones that are remembered."""
+    frame_bytes: int = MIB
+    """Largest message of a WebSocket in bytes."""
+    terminals: int = 64
+    """Terminals of people that are open at once."""
+    terminal_idle_seconds: float = 3600.0
+    """Seconds after which a terminal in which nothing is typed is closed, and its command ended."""
     events: int = 10_000
     """Events kept for clients that reconnect."""
     keys: int = 10_000

@@ -21,7 +21,7 @@ from ramet.core.errors import RametError
 from ramet.core.limits import Limits
 from ramet.store.crypto.codec import as_encrypted
 from ramet.workspace.changes import ChangeWatch
-from ramet.workspace.execution import Execution
+from ramet.workspace.execution import Execution, Output
 from ramet.workspace.result import IOResult
 
 if TYPE_CHECKING:
@@ -220,23 +220,34 @@ def _subject(hosted: OpenWorkspace, asked: models.Exec) -> str:
     return hosted.ws.secrets.scrub_text(asked.command.strip().partition("\n")[0][:72])
 
 
+async def executed(
+    api: Api, hosted: OpenWorkspace, asked: models.Exec, execution: Execution
+) -> AsyncGenerator[Output, None]:
+    """Yield the output of a command, then make what it changed durable."""
+    watch = None
+    if api.commits_before_answer(hosted):
+        watch = ChangeWatch(hosted.ws, hosted.ws.get_session(asked.session))
+    async with contextlib.aclosing(aiter(execution)) as pieces:  # type: ignore[type-var]
+        async for piece in pieces:
+            yield piece
+    assert execution.result is not None
+    if watch is not None and (watch.changed() or asked.message):
+        await _durable(api, hosted, asked)
+    api.events.add("exec", hosted.name, session=asked.session, exit_code=execution.result.exit_code)
+
+
 async def _stream_reply(
     api: Api, hosted: OpenWorkspace, asked: models.Exec, execution: Execution
 ) -> AsyncGenerator[bytes, None]:
     forced = asked.encoding == "base64"
     try:
-        watch = None
-        if api.commits_before_answer(hosted):
-            watch = ChangeWatch(hosted.ws, hosted.ws.get_session(asked.session))
         try:
-            async for fd, data in execution:
-                (text,), encoding = text_or_base64(data, forced=forced)
-                yield encode_json(models.Piece(fd, text, encoding)) + b"\n"  # type: ignore[arg-type]
+            async with contextlib.aclosing(executed(api, hosted, asked, execution)) as pieces:
+                async for fd, data in pieces:
+                    (text,), encoding = text_or_base64(data, forced=forced)
+                    yield encode_json(models.Piece(fd, text, encoding)) + b"\n"  # type: ignore[arg-type]
             assert execution.result is not None
-            if watch is not None and (watch.changed() or asked.message):
-                await _durable(api, hosted, asked)
             last: Any = exec_result(execution.result)
-            api.events.add("exec", hosted.name, session=asked.session, exit_code=last.exit_code)
         except (RametError, OSError, ValueError, TypeError) as error:
             last = {"problem": problem_of(error) or internal()}
         yield encode_json(last) + b"\n"
