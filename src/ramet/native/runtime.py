@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
@@ -39,6 +39,24 @@ SYSTEM_PATHS: Final = ("/usr/", "/bin", "/sbin")
 
 class Runtime:
     """Add trees and directories, then `open`. Without `close`, its directory stays for recovery."""
+class ProgramChange(NamedTuple):
+    """A path of the workspace that programs changed."""
+
+    path: str
+    verb: str
+    size: int
+    made: bool
+    """Whether it is known that the path was not there before."""
+    before: tuple[int, int] | None = None
+    """mtime_ns and size of a file of a host directory or an upper layer before the change."""
+    rewritten: bool = False
+    """Whether the content of a file may differ."""
+
+
+def _below(prefix: str, path: str) -> str:
+    return path if prefix == "/" else prefix + path
+
+
 
     def __init__(self, options: Native, proxy: Proxy | None = None) -> None:
         self.options = options
@@ -287,21 +305,27 @@ class Runtime:
         """Paths that the last look saw: what the next one costs."""
         return sum(upper.entries for upper in (*self._uppers.values(), *self._hosts.values()))
 
-    def changes(self) -> list[tuple[str, str, int]]:
-        """Return (path, verb, size) of all that changed in the trees since the last call."""
-        found: list[tuple[str, str, int]] = []
+    def changes(self) -> list[ProgramChange]:
+        """Return all that changed in the trees and host directories since the last call."""
+        found: list[ProgramChange] = []
         for prefix, upper in self._uppers.items():
-            top = "" if prefix == "/" else prefix
-            found.extend((top + path, verb, size) for path, verb, size in upper.changed())
+            lowers = self._places[prefix].lowers
+            for one in upper.changed():
+                made = one.removed_before or (
+                    one.before is None and not any(os.path.lexists(layer + one.path) for layer in lowers)
+                )
+                path = _below(prefix, one.path)
+                found.append(ProgramChange(path, one.verb, one.size, made, one.before, one.rewritten))
         return found + self.host_changes()
 
-    def host_changes(self) -> list[tuple[str, str, int]]:
-        """Return (path, verb, size) of what changed in host directories since the last call."""
-        found: list[tuple[str, str, int]] = []
+    def host_changes(self) -> list[ProgramChange]:
+        """Return what changed in host directories since the last call."""
+        found: list[ProgramChange] = []
         for prefix, host in list(self._hosts.items()):
-            top = "" if prefix == "/" else prefix
             try:
-                found.extend((top + path, verb, size) for path, verb, size in host.changed())
+                for one in host.changed():
+                    made, path = one.before is None, _below(prefix, one.path)
+                    found.append(ProgramChange(path, one.verb, one.size, made, one.before, one.rewritten))
             except TooLarge:
                 del self._hosts[prefix]
         return found

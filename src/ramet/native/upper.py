@@ -7,17 +7,36 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import shutil
 import stat as modes
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from ramet.backends.local.overlay_marks import OPAQUE, is_opaque, is_removed
 
 PATH_MAX: Final = 4096
-Stamp = tuple[int, int, int, int]
-"""What tells two states of an entry apart: ctime, which every change sets, inode, size, mode."""
+Stamp = tuple[int, int, int, int, int]
+"""What tells two states of an entry apart: ctime, which every change sets, inode, size, mode; mtime."""
+
+
+class UpperChange(NamedTuple):
+    """A path that differs from the last look."""
+
+    path: str
+    verb: str
+    size: int
+    before: tuple[int, int] | None = None
+    """mtime_ns and size of the file at the last look; None if it had no file here."""
+    removed_before: bool = False
+    """Whether the last look found the path removed."""
+    rewritten: bool = False
+    """Whether the content of a file may differ, and not only its mode or name."""
+
+
+class TooLarge(Exception):
+    """A directory has more entries than a look at it may cost."""
 
 
 def walk_upper(upper: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -113,34 +132,43 @@ def _clear_opaque(folder: str) -> None:
 
 
 class Upper:
-    """The state of one upper directory at the last look; `changed` tells what differs since then."""
+    """The state of one directory at the last look; `changed` tells what differs since then."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    def __init__(self, folder: str, most: float = math.inf) -> None:
+        self.folder, self._most = folder, most
         self._seen: dict[str, Stamp] = {}
 
     @property
     def entries(self) -> int:
         return len(self._seen)
 
-    def changed(self) -> list[tuple[str, str, int]]:
-        """Return (path, verb, size) of everything that changed since the last call, by path."""
+    def changed(self) -> list[UpperChange]:
+        """Return everything that changed since the last call, by path.
+
+        Raises TooLarge for a directory of more than `most` entries.
+        """
         now: dict[str, Stamp] = {}
-        found: list[tuple[str, str, int]] = []
+        found: list[UpperChange] = []
         seen = self._seen
         for path, stat in walk_upper(self.folder):
-            stamp = (stat.st_ctime_ns, stat.st_ino, stat.st_size, stat.st_mode)
+            stamp = (stat.st_ctime_ns, stat.st_ino, stat.st_size, stat.st_mode, stat.st_mtime_ns)
             now[path] = stamp
+            if len(now) > self._most:
+                raise TooLarge
             before = seen.get(path)
             if before == stamp:
                 continue
             if is_removed(stat):
-                found.append((path, "remove", 0))
+                found.append(UpperChange(path, "remove", 0))
             elif modes.S_ISDIR(stat.st_mode):
                 if before is None or before[3] != stamp[3] or before[1] != stamp[1]:
-                    found.append((path, "mkdir", 0))
+                    found.append(UpperChange(path, "mkdir", 0))
             else:
-                found.append((path, "write", stat.st_size))
-        found.extend((path, "remove", 0) for path in self._seen.keys() - now.keys())
+                last = (before[4], before[2]) if before is not None and modes.S_ISREG(before[3]) else None
+                removed = before is not None and modes.S_ISCHR(before[3])
+                now_is = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+                rewritten = before is None or (before[1], *(last or ())) != now_is
+                found.append(UpperChange(path, "write", stat.st_size, last, removed, rewritten))
+        found.extend(UpperChange(path, "remove", 0) for path in self._seen.keys() - now.keys())
         self._seen = now
         return sorted(found)

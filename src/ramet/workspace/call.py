@@ -115,7 +115,7 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
         finally:
             session.running = None
             if ws.programs is not None:
-                await ws.programs.record_changes(ws.recorder)
+                await ws.programs.record_changes()
             USAGE.reset(counting)
             CURRENT.reset(current)
             if options is not None and options != session.state.options:

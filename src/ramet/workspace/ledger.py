@@ -41,6 +41,14 @@ MAX_RANGES: Final = 4096
 Data = Blocks | bytes
 
 
+class _Committed:
+    """The content of the last commit, which is read when it is needed."""
+
+
+COMMITTED: Final = _Committed()
+Start = Data | _Committed | None
+
+
 class _Unknown:
     """The writer of a line that nothing recorded wrote."""
 
@@ -105,7 +113,7 @@ class FileLedger:
 
     source: str | None
     """The path at the last commit; None for a new file."""
-    start: Data | None
+    start: Start
     """The content before the first version; None if it was too large."""
     last: Any
     """The record that wrote what is there now; None if `versions` or `start` hold it."""
@@ -119,6 +127,8 @@ class FileLedger:
     """Whether `start` is not of the last commit, so that nothing is known about its lines."""
     identity: object = None
     changes: int = 0
+    before: tuple[int, int] | None = None
+    """mtime_ns and size of a file before a program changed it, which tell whether it was as in the last commit."""
 
     def is_new_by(self, record: OpenRecord) -> bool:
         """Whether this record alone made the file."""
@@ -136,7 +146,7 @@ class FileLedger:
 
     def fold(self) -> None:
         """Compare the kept versions, and keep the newest one with the writers of its lines."""
-        if self.start is None or not self.versions:
+        if self.start is None or isinstance(self.start, _Committed) or not self.versions:
             return
         text, owners = _lines(self.start), self.owners
         if owners is None:
@@ -149,7 +159,7 @@ class FileLedger:
     def final(self, data: bytes) -> list[Any]:
         """Return the writers of the lines of the committed content."""
         self.fold()
-        assert self.start is not None
+        assert self.start is not None and not isinstance(self.start, _Committed)
         text = _lines(self.start)
         owners = self.owners
         if owners is None:
@@ -168,8 +178,8 @@ def _lines(data: Data) -> list[bytes]:
     return lines.split(data if isinstance(data, bytes) else data.join())
 
 
-def _size(data: Data | None) -> int:
-    return 0 if data is None else len(data) if isinstance(data, bytes) else data.size
+def _size(data: Start) -> int:
+    return 0 if data is None or isinstance(data, _Committed) else len(data) if isinstance(data, bytes) else data.size
 
 
 class _Mark(NamedTuple):
@@ -245,15 +255,57 @@ class Ledger:
             if look.data is None or found.start is None or not look.alone or outside:
                 found.lost = True
             elif found.last is not None:
-                found.versions.append((found.last, look.data))
-                self._held += _size(look.data)
-                if len(found.versions) >= PENDING:
-                    self._held -= _size(found.start) + sum(_size(data) for _, data in found.versions[:-1])
-                    found.fold()
+                self._keep(found, found.last, look.data)
             found.last = record
         if look.identity is not None or found.identity is not None:
             self._open.setdefault(record, []).append((path, found))
         return found
+
+    def _keep(self, found: FileLedger, record: Any, data: Data) -> None:
+        """Keep what a record left."""
+        found.versions.append((record, data))
+        self._held += _size(data)
+        if len(found.versions) >= PENDING and not isinstance(found.start, _Committed):
+            self._held -= _size(found.start) + sum(_size(data) for _, data in found.versions[:-1])
+            found.fold()
+
+    # ------------------------------------------------------------------- changes by programs of the machine
+
+    def changed_outside(self, path: Path) -> None:
+        """A path differs from the last look; what no record did to it is unknown."""
+        found = self._taken.files.get(path)
+        if found is not None and (found.last is None or found.last.number):
+            found.lost |= found.identity != self._look(path).identity
+
+    def program_begins(self) -> None:
+        """Keep what records left: after a program has written a file, only its own version is there."""
+        for path, found in self._taken.files.items():
+            ended = found.last is not None and found.last is not self._current() and found.last.number
+            if not ended or found.lost:
+                continue
+            look = self._see(Path(path))
+            if look.data is None or found.start is None or not look.alone or found.identity != look.identity:
+                found.lost = True
+            else:
+                self._keep(found, found.last, look.data)
+                found.last = None
+
+    def program_wrote(self, path: Path, record: OpenRecord, *, made: bool, before: tuple[int, int] | None) -> None:
+        """A program has changed a file. `made` says that it was not there before."""
+        found, look = self._taken.files.get(path), self._see(path)
+        if found is None:
+            source = None if made else lines.origin(self._taken.moves, path)
+            foreign = not made and self._is_foreign(path)
+            found = FileLedger(source, b"" if made else COMMITTED, None, foreign=foreign, before=before)
+            self._taken.files[path] = found
+        found.changes += 1
+        if found.last is record:
+            return
+        if look.data is None or found.last is not None or not look.alone:
+            found.lost = True
+        else:
+            self._keep(found, record, look.data)
+        found.last, found.identity = None, look.identity
 
     def _is_foreign(self, path: str) -> bool:
         return any(path == top or path.startswith(top.rstrip("/") + "/") for top in self._taken.foreign)
@@ -413,6 +465,8 @@ class Attribution:
     """Whether a file had exactly this content at the last commit."""
     content: Callable[[str], bytes | None]
     """The committed content of a path; None if it is no file, or too large."""
+    committed: Callable[[str], tuple[tuple[int, int], bytes | None] | None]
+    """mtime_ns, size and content of a path at the last commit; None if it was no file."""
     on_disk: Callable[[str], bool]
 
     def plain(self, taken: Taken) -> dict[str, Any]:
@@ -426,6 +480,8 @@ class Attribution:
         for path, found in sorted(taken.files.items()):
             if len(writers) + len(ranges) + len(sources) >= MAX_WRITERS:
                 break
+            if isinstance(found.start, _Committed):
+                self._read_start(path, found)
             implied = lines.origin(taken.moves, path)
             if found.source is not None and found.source != implied:
                 sources[path] = found.source
@@ -459,6 +515,17 @@ class Attribution:
         if taken.moves:
             plain["moves"] = [list(move) for move in taken.moves]
         return plain
+
+    def _read_start(self, path: str, found: FileLedger) -> None:
+        """Set what a file was before a program changed it first."""
+        there = None if found.source is None else self.committed(found.source)
+        found.start = None
+        if there is not None:
+            stamp, data = there
+            if found.before == stamp or (found.before is None and not self.on_disk(path)):
+                found.start = data
+        elif not found.foreign and not self.on_disk(path):
+            found.source, found.start = None, b""
 
     def _as_before(self, found: FileLedger) -> bool:
         """Whether a file on a disk was as in the last commit before its first change."""

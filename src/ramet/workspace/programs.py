@@ -1,14 +1,14 @@
 """`NativePrograms`: bind the box of real programs to a workspace: its mounts, its shells, its record.
 
 - Mounts in memory become kernel trees that in-process commands and native programs share.
-- Host directories are bound at their prefix; other mounts stay in process, and the first program says so.
+- Host directories are bound at their prefix; other mounts are served by FUSE, from the tree of the session.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -18,10 +18,12 @@ from ramet.concurrency.sizes import BATCH
 from ramet.core.errors import RametError, reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.proc import Exec, Proc
+from ramet.core.resource import Cap
+from ramet.native.fuse.mounts import REMEDY
 from ramet.native.lowers import StoredTrees
 from ramet.native.options import Native
 from ramet.native.program import cannot_execute
-from ramet.native.runtime import Runtime
+from ramet.native.runtime import ProgramChange, Runtime
 from ramet.native.tree import OverlaidDirectory, SharedLayers, TreeResource
 from ramet.network.door import Door
 from ramet.network.proxy import Proxy
@@ -74,7 +76,7 @@ class NativePrograms:
                     writable = mount.mode is MountMode.WRITE
                     runtime.add_directory(str(prefix), mount.directory, writable=writable)
                 else:
-                    self._unseen.append(f"{prefix} ({type(mount.resource).__name__})")
+                    self._add_remote(mount)
                 if mount.memory is not None and mount.mode is MountMode.READ:
                     runtime.protect(str(prefix))
             self.trees = runtime.open()
@@ -83,24 +85,27 @@ class NativePrograms:
             raise
         for text, tree in self.trees.items():
             found[parse(text)] = replace(mounts[parse(text)], resource=tree, checkout=None)
+            self._note_unseen(mounts.values())
         return found
 
     def add_mount(self, mount: Mount) -> Mount:
         """Show a mount that was added later to programs; while one runs, it stays in process."""
         runtime, prefix = self._runtime, str(mount.prefix)
-        local = mount.memory is not None or mount.directory is not None
-        if not local or prefix in self.trees or not runtime.idle:
-            self._unseen.append(f"{prefix} ({type(mount.resource).__name__})")
+        if prefix in self.trees or not runtime.idle:
+            self._unseen.append(f"{_shown(mount)}: it was added while a program ran")
             return mount
         if mount.memory is None:
-            assert mount.directory is not None
-            runtime.add_directory(prefix, mount.directory, writable=mount.mode is MountMode.WRITE)
+            if mount.directory is None:
+                self._add_remote(mount)
+            else:
+                runtime.add_directory(prefix, mount.directory, writable=mount.mode is MountMode.WRITE)
             runtime.reopen()
             return mount
         runtime.add_memory(prefix, mount.memory)
         if mount.mode is MountMode.READ:
             runtime.protect(prefix)
         runtime.reopen()
+            self._note_unseen([mount])
         return replace(mount, resource=self.trees[prefix])
 
     def freeze(self) -> dict[str, SharedLayers]:
@@ -108,6 +113,18 @@ class NativePrograms:
         return self._runtime.freeze() if self._runtime.idle else {}
 
     may_fold: Callable[[], bool] = staticmethod(lambda: True)
+    def _add_remote(self, mount: Mount) -> None:
+        """Serve a mount to programs by FUSE."""
+        late = Cap.ON_CLOSE in mount.resource.caps
+        self._runtime.remote.add(str(mount.prefix), writable=mount.mode is MountMode.WRITE, late=late)
+
+    def _note_unseen(self, mounts: Iterable[Mount]) -> None:
+        remote = self._runtime.remote
+        lost = remote.unseen
+        found = [_shown(mount) for mount in mounts if str(mount.prefix) in lost]
+        if found:
+            self._unseen.append(f"{', '.join(found)}: {remote.problem}. {REMEDY}")
+
     """Whether the trees may be exchanged: no command runs, and no file is open."""
     folds_at_commits = False
     """Whether the trees are folded when they are stored: the layers then have a name there."""
@@ -134,11 +151,10 @@ class NativePrograms:
 
         async def run(proc: Proc) -> int:
             if self._unseen:
-                shown, self._unseen = ", ".join(self._unseen), []
+                shown, self._unseen = "; ".join(self._unseen), []
                 proc.stderr.write(f"ramet: native programs do not see these mounts: {shown}\n".encode())
-            if self._stale:
-                self._stale = False
-                await self._changes()
+            if self._runtime.used == self._seen_runs:  # the first program of this call
+                await self._settle()
             try:
                 return await self._runtime.run(path, proc)
             except OSError as error:
@@ -156,7 +172,7 @@ class NativePrograms:
         if self._proxy is not None:
             await self._proxy.stop()
 
-    async def record_changes(self, recorder: Recorder) -> None:
+    async def record_changes(self) -> None:
         """Add what programs changed since the last call to the open record."""
         runtime = self._runtime
         if runtime.used == self._seen_runs:
@@ -164,20 +180,32 @@ class NativePrograms:
             return
         self._seen_runs = runtime.used
         known = recorder.current()
-        for path, verb, size in await self._changes():
-            place = parse(path)
-            if verb == "remove":
-                if known is None or str(place) not in known.removed:
+        for one in await self._changes():
+            place = parse(one.path)
+            if one.verb == "remove":
+                if known is None or one.path not in known.removed:
+        recorder = self._recorder
                     recorder.removed(place)
-            elif verb == "write" and (known is None or str(place) not in known.written):
-                recorder.wrote(place, recorder.before(place), size)
+            elif one.verb == "write" and (known is None or one.path not in known.written):
+                recorder.program_wrote(place, one.size, made=one.made, before=one.before)
         if not self.folds_at_commits:
             self.fold()
 
-    async def _changes(self) -> list[tuple[str, str, int]]:
+    async def _settle(self) -> None:
+        """Look at the trees before a program: what has changed up to here is not its work."""
+        known = self._recorder.current()
+        changed = self._stale or (known is not None and known.changed)
+        for one in await self._changes(hosts_only=not changed):
+            if one.rewritten:
+                self._recorder.changed_outside(parse(one.path))
+        self._stale = False
+        self._recorder.program_begins()
+
+    async def _changes(self, *, hosts_only: bool = False) -> list[ProgramChange]:
+        look = self._runtime.host_changes if hosts_only else self._runtime.changes
         if self._runtime.entries < BATCH:
-            return self._runtime.changes()
-        return await asyncio.to_thread(self._runtime.changes)
+            return look()
+        return await asyncio.to_thread(look)
 
     def end(self) -> None:
         """End all programs; the trees stay on the disk for recovery."""
@@ -186,3 +214,7 @@ class NativePrograms:
     def close(self, stored: StoredTrees | None = None) -> None:
         """End all programs and delete the trees; what is stored may be a lower layer of the next box."""
         self._runtime.close(stored)
+
+
+def _shown(mount: Mount) -> str:
+    return f"{mount.prefix} ({type(mount.resource).__name__})"

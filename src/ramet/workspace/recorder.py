@@ -20,7 +20,7 @@ from weakref import WeakSet
 
 from ramet.core.errors import RametError
 from ramet.core.paths import Path
-from ramet.network.door import NetworkRecord
+from ramet.network.exchange import NetworkRecord
 from ramet.workspace.history import ExecutionRecord, History, MetaValue
 from ramet.workspace.secrets import Secrets
 
@@ -241,6 +241,23 @@ class Recorder:
             entry.write(str(path), new)
             if self.ledger is not None:
                 self.ledger.wrote(path, mark, entry)
+
+    def changed_outside(self, path: Path) -> None:
+        """A path differs, perhaps by what is no record of this workspace."""
+        if self.ledger is not None:
+            self.ledger.changed_outside(path)
+
+    def program_begins(self) -> None:
+        """A program of the machine is about to run."""
+        if self.ledger is not None:
+            self.ledger.program_begins()
+
+    def program_wrote(self, path: Path, size: int, *, made: bool, before: tuple[int, int] | None) -> None:
+        """A program of the machine changed a file; only what it left is known."""
+        with self._entry(f"write {path} ({size} bytes)") as entry:
+            entry.write(str(path), made)
+            if self.ledger is not None:
+                self.ledger.program_wrote(path, entry, made=made, before=before)
 
     def removed(self, path: Path) -> None:
         with self._entry(f"remove {path}") as entry:

@@ -168,7 +168,7 @@ class StoredWorkspace(Workspace):
         known = {state.prefix for state in base.mounts} - self.options.mounts.keys() if base is not None else set()
         self.recorder.ledger = ledger = Ledger(self._look_at, self.recorder.current)
         for mount in self.mounts(scratch=True):
-            if str(mount.prefix) not in known and mount.memory is not None:
+            if str(mount.prefix) not in known and (mount.memory is not None or mount.tree is not None):
                 ledger.mounted(mount.prefix)
 
     def _kernel_of(self, base: Revision | None) -> None:
@@ -640,6 +640,10 @@ def operations_of(
         found = node(revision, path)
         return None if found is None or found.size > FILE_BYTES else b"".join(content(read, found))
 
+    def committed(path: str) -> tuple[tuple[int, int], bytes | None] | None:
+        found = node(base, path)
+        return None if found is None else ((found.mtime_ns, found.size), data(base, path))
+
     def on_disk(path: str) -> bool:
         mount = ws._mounts.get(ws._vfs.mount_of(Path(path)))
         return mount is not None and mount.directory is not None
@@ -648,6 +652,7 @@ def operations_of(
         had=lambda path: node(base, path) is not None,
         same=lambda path, content: data(base, path) == content,
         content=lambda path: data(made, path),
+        committed=committed,
         on_disk=on_disk,
     )
     first = records[0].number if records else ws._position
