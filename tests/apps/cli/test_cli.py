@@ -153,9 +153,9 @@ def command(*words: str, home: Path, stdin: str = "") -> subprocess.CompletedPro
 @pytest.mark.parametrize(
     ("words", "cause", "remedy"),
     [
-        ("create", "create: missing argument NAME", "write ramet create NAME [OPTIONS]; see `ramet create --help`"),
+        ("create", "missing argument NAME", "write ramet create NAME"),
         ("bisect x 1 2", "bisect: missing argument COMMAND", "write ramet bisect NAME GOOD BAD COMMAND... [OPTIONS]"),
-        ("create a b", "create: extra arguments: b", "write ramet create NAME"),
+        ("create a b", "create: extra arguments: b", "write ramet create [NAME]"),
         ("ls --jsno", "ls has no option --jsno", "did you mean --json?"),
         ("ls --xyz", "ls has no option --xyz", "see `ramet ls --help`"),
         ("keys foo", "keys has no 'foo'", "use one of new, init, show, rotate, shred"),
@@ -406,7 +406,8 @@ def test_mounts_come_and_go(ramet, tmp_path: Path) -> None:  # type: ignore[no-u
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "f").write_text("from outside")
     ramet("create", "demo")
-    assert ramet("mount", "demo", "/data", str(tmp_path / "data"), "--mode", "read") == "demo-1\n"
+    made = ramet("mount", "demo", "/data", str(tmp_path / "data"), "--mode", "read")
+    assert "to /data; pass --live to mount" in made and made.endswith("demo-1\n")
     (tmp_path / "data" / "f").write_text("changed later")
     assert "from outside" in ramet("exec", "demo", "cat /data/f; echo x > /data/g", stdin="", status=1)
     assert ramet("mount", "demo", "/empty") == "demo-3\n"
@@ -869,3 +870,34 @@ def test_exec_takes_words_or_a_script_from_stdin(tmp_path: Path) -> None:
     for nothing in ("", "\n"):
         done = invoke([*store, "exec", "demo"], stdin=nothing)
         assert done.exit_code == 2 and "missing argument COMMAND" in done.output
+
+
+def test_every_verb_prints_json() -> None:
+    interactive = {"shell", "ui", "serve", "rendezvous", "mcp", "bind", "demo"}
+    always = {"events", "schema"}
+    plain = {
+        verb.name for path, verb in leaves() if "--json" not in str([one.flags for one in verb.command(path).options])
+    }
+    assert plain == interactive | always
+
+
+def test_json_of_verbs_that_print_little(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    def answer(*words: str) -> Any:
+        return json.loads(ramet(*words, RAMET_OUTPUT="json", stdin=""))
+
+    out = str(tmp_path / "out")
+    (tmp_path / "f").write_text("x")
+    assert answer("create", "demo") == {"workspace": "demo"}
+    assert answer("cp", str(tmp_path / "f"), "demo:/f") == {"copied": 1, "revision": "demo-1"}
+    assert answer("show", "demo:/f") == {"revision": "demo-1", "path": "/f", "encoding": "utf-8", "content": "x"}
+    assert answer("cp", "demo:/f", out) == {"copied": 1}
+    assert answer("mount", "demo", "/data") == {"revision": "demo-2", "prefix": "/data"}
+    assert answer("umount", "demo", "/data") == {"revision": "demo-3", "prefix": "/data"}
+    assert answer("snapshot", "demo", f"{out}.tar") == {"workspace": "demo", "file": f"{out}.tar"}
+    assert answer("export", "demo", f"{out}.git", "--git")["commits"] == 3
+    assert answer("export", "demo", f"{out}.tar", "--tar") == {"file": f"{out}.tar", "left_out": []}
+    assert answer("hold", "demo", "case 42") == {"workspace": "demo", "hold": "case 42"}
+    assert answer("hold", "demo", "--lift") == {"workspace": "demo", "hold": ""}
+    assert answer("repair")["ok"] is True
+    assert answer("grant", "demo", "ada", "readwrite", "--force")["principal"] == "ada"
+    assert list(answer("version")) == ["version"]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
 from ramet.apps.cli.addresses import address
-from ramet.apps.cli.options import Message, Where, known_names, user_name
-from ramet.apps.cli.output import plural
+from ramet.apps.cli.options import AsJson, Message, Where, known_names, user_name
+from ramet.apps.cli.output import plural, say
 from ramet.apps.cli.parameters import Argument
 from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_for, local_store, open_local
 from ramet.core.errors import RametError
@@ -45,6 +45,7 @@ def copy(
     target: Annotated[str, Argument(help="Where it goes: ./path, or NAME:/path.", complete=known_names)],
     store: Where = HOME,
     message: Message = "",
+    as_json: AsJson = False,
 ) -> None:
     """Copy a file or directory into a workspace, out of one, or between two. A target that is a directory receives it
     under its own name.
@@ -56,9 +57,15 @@ def copy(
         raise RametError("invalid_argument", f"cannot write to {target}: it is a past revision", "write NAME:/path")
     entries = _from_store(before, store) if before.name else _from_disk(before.path)
     if after.name:
-        count = asyncio.run(_into_store(entries, before.path, after, store, message, f"cp {source} {target}"))
+        command = f"cp {source} {target}"
+        count, made = asyncio.run(_into_store(entries, before.path, after, store, message, command))
     else:
-        count = _to_disk(entries, before.path, Path(after.path))
+        count, made = _to_disk(entries, before.path, Path(after.path)), ""
+    if as_json:
+        say({"copied": count, **({"revision": made} if made else {})}, "", True)
+        return
+    if made:
+        print(made)
     print(f"copied {plural(count, 'file')}", file=sys.stderr)
 
 
@@ -147,7 +154,7 @@ def _to_disk(entries: Iterator[Entry], source: str, target: Path) -> int:
 
 async def _into_store(
     entries: Iterator[Entry], source: str, place: Place, store: str, message: str, command: str
-) -> int:
+) -> tuple[int, str]:
     remote = store.startswith(SERVERS)
     count = 0
     opening: Any
@@ -169,8 +176,7 @@ async def _into_store(
         made = await ws.commit(message, subject=command)
         for path in made.withheld:
             print(f"withheld: {path} may hold credentials and is in no revision", file=sys.stderr)
-        print(made.name)
-    return count
+    return count, made.name
 
 
 async def _write(ws: Any, path: str, entry: Entry, remote: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ramet.apps.cli.addresses import file_of, split_name
 from ramet.apps.cli.options import AsJson, Name, Since, Where, known_names
-from ramet.apps.cli.output import ago, parse_time, plural, revision_row, show
+from ramet.apps.cli.output import ago, parse_time, plural, revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.patches import show_patches, show_stat
 from ramet.apps.cli.progress import progress_bar
@@ -48,7 +48,7 @@ def log(
     names: dict[bytes, list[str]] = {}
     for found in handle.tags():
         names.setdefault(found.target, []).append(found.name)
-    if not graph:
+    if not graph or as_json:
         log = _select(handle, revision, paths or [], since, agent)
         most = last if last is not None else 0 if as_json else NEWEST
         shown = log[:most] if most else log
@@ -191,10 +191,24 @@ def diff(
 
 
 def show_file(
-    place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file.", complete=known_names)], store: Where = HOME
+    place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file.", complete=known_names)],
+    store: Where = HOME,
+    as_json: AsJson = False,
 ) -> None:
     """Print a file of a revision."""
     name, revision, path = file_of(place)
+    if as_json:
+        handle = any_store(store)[name]
+        data = b"".join(handle.show(path, revision))
+        try:
+            content, encoding = data.decode(), "utf-8"
+        except UnicodeDecodeError:
+            import base64
+
+            content, encoding = base64.b64encode(data).decode(), "base64"
+        found = handle.find(revision).name
+        say({"revision": found, "path": path, "encoding": encoding, "content": content}, "", True)
+        return
     for block in any_store(store)[name].show(path, revision):
         sys.stdout.buffer.write(block)
 

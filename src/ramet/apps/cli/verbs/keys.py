@@ -7,24 +7,28 @@ import sys
 from typing import Annotated
 
 from ramet.apps.cli.options import AsJson, Where
-from ramet.apps.cli.output import plural, show
+from ramet.apps.cli.output import plural, say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
 
 
-def new(file: Annotated[str, Argument(help="File to create, readable only by you.")]) -> None:
+def new(
+    file: Annotated[str, Argument(help="File to create, readable only by you.")],
+    as_json: AsJson = False,
+) -> None:
     """Create a key in a new file. Data encrypted with a lost key is lost: keep a copy elsewhere."""
     from ramet.store.crypto.wrapping_keys import new_key_file
 
     made = new_key_file(file)
-    print(f"{made.id} in {file}")
+    say({"key": made.id, "file": file}, f"{made.id} in {file}", as_json)
     print(f"export RAMET_KEY=file:{file}", file=sys.stderr)
 
 
-def init(store: Where = HOME) -> None:
+def init(store: Where = HOME, as_json: AsJson = False) -> None:
     """Create an encrypted store with the key that RAMET_KEY names; an existing store is only opened."""
-    print(any_store(store).keys.wrapped_by)
+    key = any_store(store).keys.wrapped_by
+    say({"key": key}, key, as_json)
 
 
 def show_keys(store: Where = HOME, as_json: AsJson = False) -> None:
@@ -44,6 +48,7 @@ def rotate(
     to: Annotated[str, Option("--to", help="New key: file:PATH, env:NAME or kms:ID.")],
     store: Where = HOME,
     old: Annotated[str | None, Option("--old", help="Previous key, to finish a rotation that stopped halfway.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Replace the key in RAMET_KEY with another one; the old key opens nothing afterwards. No data is rewritten."""
     for source in (to, old):
@@ -54,7 +59,7 @@ def rotate(
                 "write file:PATH, env:NAME or kms:ID, never the key itself",
             )
     done = any_store(store).keys.rotate(to, old)
-    print(f"{plural(done, 'keyring')} written")
+    say({"written": done}, f"{plural(done, 'keyring')} written", as_json)
 
 
 def shred(

@@ -40,11 +40,19 @@ def verify(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -
 def repair(
     store: Where = HOME,
     drop: Annotated[bool, Option("--drop", help="Drop references to lost data: heads move back, tags go.")] = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
     """Restore damaged data from other copies and report what is lost."""
     with progress_bar(quiet) as progress:
         done = any_store(store).repair(drop=drop, progress=progress)
+    if as_json:
+        shown = {
+            "ok": done.ok, "salvaged": done.salvaged, "rebuilt": list(done.rebuilt), "moved": list(done.moved),
+            "heads": dict(done.heads), "tags": list(done.tags), "lost": [damage.__dict__ for damage in done.lost],
+        }  # fmt: skip
+        say(shown, "", True)
+        return 0 if done.ok else 1
     indexes = plural(len(done.rebuilt), "index", "indexes")
     moved = plural(len(done.moved), "damaged file")
     print(f"{plural(done.salvaged, 'object')} salvaged, {indexes} rebuilt, {moved} moved away")
@@ -143,6 +151,7 @@ def hold(
     why: Annotated[str | None, Argument(help="Reason for the hold.")] = None,
     store: Where = HOME,
     lift: Annotated[bool, Option("--lift", help="End the hold.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Protect a workspace from removal until you lift the hold. Without a reason, show the hold."""
     found = any_store(store)
@@ -150,8 +159,9 @@ def hold(
         found.lift(name)
     elif why is not None:
         found.hold(name, why)
-    else:
-        print(found.retention(name=name).hold or "not held")
+    if as_json or (why is None and not lift):
+        held = found.retention(name=name).hold
+        say({"workspace": name, "hold": held}, held or "not held", as_json)
 
 
 def pin(
@@ -191,6 +201,7 @@ def grant(
     store: Where = HOME,
     revoke: Annotated[bool, Option("--revoke", help="Remove the grant.")] = False,
     force: Annotated[bool, Option("--force", help="Grant even if you lose your own access.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Allow a principal to read or write a workspace. After the first grant, only principals with one have access."""
     handle = any_store(store)[name]
@@ -203,6 +214,8 @@ def grant(
         handle.revoke(principal)
     else:
         handle.grant(principal, access)  # type: ignore[arg-type]
+    if as_json:
+        say({"workspace": name, "principal": principal, "access": access}, "", True)
 
 
 def _keep_access(name: str, granted: Mapping[str, str]) -> None:

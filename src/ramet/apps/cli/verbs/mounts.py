@@ -80,7 +80,7 @@ def mount(
         made = asyncio.run(there())
     else:
         made = _upload(store, name_only(name), prefix, folder, mode, message, quiet)
-    if folder is not None and not live:
+    if folder is not None and not live and not store.startswith(SERVERS):
         print(f"copied {folder} to {prefix}; pass --live to mount the directory itself", file=sys.stderr)
     say({"revision": made, "prefix": prefix}, made, as_json)
 

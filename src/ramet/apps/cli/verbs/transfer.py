@@ -57,11 +57,14 @@ def snapshot(
     store: Where = HOME,
     compress: Compress = None,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a workspace to a snapshot tar."""
     with progress_bar(quiet) as progress:
         where, revision = split_name(name)
         any_store(store)[where].export(target, revision, compress=compress, progress=progress)
+    if as_json:
+        say({"workspace": where, "file": target}, "", True)
 
 
 def export(
@@ -73,10 +76,14 @@ def export(
     git_stream: Annotated[bool, Option("--git-stream", help="Write the history for `git fast-import`.")] = False,
     compress: Compress = None,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a revision as a snapshot tar (or with --tar a plain one), or the history as git."""
     from ramet.store.checkout.whole_tree import mounts_without_content
 
+    left_out: list[str] = []
+    shown: dict[str, object] = {"file": target}
+    text = ""
     with progress_bar(quiet) as progress:
         where, revision = split_name(name)
         handle = any_store(store)[where]
@@ -85,9 +92,9 @@ def export(
         if git:
             done = handle.export_git(target, progress=progress)
             counts = {"commit": done.commits, "blob": done.blobs, "tag": done.tags}
-            print(f"{', '.join(plural(n, what) for what, n in counts.items())} on branch {done.branch}")
-            for path in done.left_out:
-                print(f"left out: {path}", file=sys.stderr)
+            text = f"{', '.join(plural(n, what) for what, n in counts.items())} on branch {done.branch}"
+            shown |= {"branch": done.branch, **{f"{what}s": number for what, number in counts.items()}}
+            left_out = list(done.left_out)
         elif git_stream:
             with nullcontext(sys.stdout.buffer) if target == "-" else open(target, "wb") as file:
                 for piece in handle.git_stream(progress=progress):
@@ -96,8 +103,12 @@ def export(
             sink = sys.stdout.buffer if target == "-" else target
             kind = "tar" if tar else "snapshot"
             written = handle.export(sink, revision, kind=kind, compress=compress, progress=progress)
-            for mount in mounts_without_content(written) if tar else ():
-                print(f"left out: {mount} (a remote mount, whose files are not in the store)", file=sys.stderr)
+            remote = " (a remote mount, whose files are not in the store)"
+            left_out = [mount + remote for mount in mounts_without_content(written)] if tar else []
+    for path in left_out:
+        print(f"left out: {path}", file=sys.stderr)
+    if target != "-" and (text or as_json):
+        say({**shown, "left_out": left_out}, text, as_json)
 
 
 def import_archive(

@@ -267,6 +267,8 @@ def tag(
         show(rows, ("tag", "revision", "id", "message"), as_json, empty=f"{where} has no tags")
     elif delete:
         handle.untag(tag)
+        if as_json:
+            say({"untagged": tag}, "", True)
     else:
         made = handle.tag(tag, revision, message=message, force=force)
         say({"tag": made.name, "id": made.target.hex()}, f"{where}@{made.name}", as_json)
