@@ -15,11 +15,14 @@ import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final
 
 from ramet.core.errors import RametError
+from ramet.native import fuse
 from ramet.native.bubblewrap import find_bubblewrap, reachable_copy
 from ramet.native.cgroups import NOTHING, create_cgroup
+from ramet.native.fuse.callers import Callers
 from ramet.native.layout import INSIDE, SYSTEM_LINKS, Layout, TreePlace, etc_binds
 from ramet.native.mapped_mount import open_mapped
 from ramet.native.options import Native
@@ -30,6 +33,7 @@ BUILD_SECONDS: Final = 20.0
 """How long building a box may take on a busy machine."""
 MESSAGE_BYTES: Final = 32 * 1024
 """Requests above this size travel in a memfd: a socket message has a bound."""
+NO_REMOTE: Final[Mapping[str, bool]] = MappingProxyType({})
 _REAPING: Final = ("env", "--ignore-signal=CHLD")
 _FIRST_PROCESS: Final = 'echo; exec "$@" cat > /dev/null'
 """`cat` ends when Ramet does. With SIGCHLD ignored the kernel reaps orphans; old coreutils leave zombies."""
@@ -64,6 +68,8 @@ class Request:
     """Rows and columns of the program's terminal, if it has one."""
     lines: Sequence[int] = (0, 1, 2)
     """The descriptors that lead to its terminal."""
+    caller: int = 0
+    """Its number among the callers of the box."""
 
 
 class Box:
@@ -71,10 +77,17 @@ class Box:
 
     def __init__(
         self, options: Native, layout: Layout, trees: Mapping[str, TreePlace], binds: Sequence[Bind] = (),
-        fixed: Collection[str] = (),
+        fixed: Collection[str] = (), remote: Mapping[str, bool] = NO_REMOTE, callers: Callers | None = None,
     ) -> None:  # fmt: skip
         self._fixed = fixed
         """Trees that programs cannot write to."""
+        self._remote = remote
+        """Prefixes of mounts that Ramet serves, and whether programs may write to them."""
+        self._callers = callers or Callers()
+        self.devices: dict[str, int] = {}
+        """Where their requests arrive, by prefix; `build` opens them, who serves them closes them."""
+        self.remote_problem = ""
+        """Why some of them are missing."""
         self._options, self._layout, self._trees, self._binds = options, layout, dict(trees), list(binds)
         self._mapped: dict[str, int] = {}
         """Detached mounts of bound directories, by prefix, until the box has them."""
@@ -117,7 +130,7 @@ class Box:
             self._socket, self._helper = SERVER.fork(self._layout.owner)
             self._cgroup.add(self._helper.pid)  # it waits for the first request, so nothing has started outside
             self._start_box(program)
-            found = self._enter(sorted(self._trees))
+            found = self._enter(sorted(self._trees), self._remote)
         except BaseException:
             self.kill()
             raise
@@ -198,31 +211,35 @@ class Box:
         """Have the next `build` listen at a port of the box's own loopback."""
         self._listen = port
 
-    def _enter(self, prefixes: Sequence[str] = ()) -> dict[str, int]:
-        """Leave a zygote in the box; returns a descriptor of the tree at each prefix."""
+    def _enter(self, prefixes: Sequence[str] = (), remote: Mapping[str, bool] = NO_REMOTE) -> dict[str, int]:
+        """Leave a zygote in the box, and mount what is remote; returns a descriptor of the tree at each prefix."""
         assert self._socket is not None and self._first is not None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             request = {
                 "box": self._first.pid, "trees": list(prefixes), "limits": self._bounds(),
                 "seccomp": self._seccomp.hex(), "listen": 0 if self.listener is not None else self._listen,
-                "mounts": sorted(self._mapped),
+                "mounts": sorted(self._mapped), "remote": sorted(remote.items()), "device": fuse.DEVICE,
             }  # fmt: skip
-            _send(self._socket, request, [theirs.fileno(), *(self._mapped[prefix] for prefix in sorted(self._mapped))])
+            mapped = [self._mapped[prefix] for prefix in sorted(self._mapped)]
+            _send(self._socket, request, [theirs.fileno(), self._callers.voice.fileno(), *mapped])
         if self._zygote is not None:
             self._zygote.close()
         self._zygote = ours
         ours.settimeout(BUILD_SECONDS)
-        payload, fds, _, _ = socket.recv_fds(self._socket, MESSAGE_BYTES, len(prefixes) + 2)
+        payload, fds, _, _ = socket.recv_fds(self._socket, MESSAGE_BYTES, len(prefixes) + len(remote) + 2)
         answer: dict[str, Any] = json.loads(payload or b'{"error": "the helper process ended"}')
         if "error" in answer:
             raise RametError(
                 "native_unavailable", f"cannot enter the box: {answer['error']}",
                 "`ramet doctor` checks what native programs need.",
             )  # fmt: skip
-        if len(fds) > len(prefixes):
+        if remote:
+            self.devices = dict(zip(sorted(remote), fds[len(prefixes) :][: answer["devices"]], strict=False))
+            self.remote_problem = answer["problem"]
+        if len(fds) > len(prefixes) + answer["devices"]:
             self.listener = socket.socket(fileno=fds.pop())
-        return dict(zip(prefixes, fds, strict=True))
+        return dict(zip(prefixes, fds, strict=False))
 
     def _bounds(self) -> dict[str, object]:
         """What bounds each program beyond the cgroup of the box."""
@@ -259,7 +276,7 @@ class Box:
         message = {
             "path": request.path, "argv": list(request.argv), "env": dict(request.env), "cwd": request.cwd,
             "fds": list(request.fds), "umask": request.umask, "ignored": list(request.ignored),
-            "terminal": request.terminal, "lines": list(request.lines),
+            "terminal": request.terminal, "lines": list(request.lines), "caller": request.caller,
         }  # fmt: skip
         with theirs:
             fds = [theirs.fileno(), *request.fds.values()]

@@ -6,9 +6,9 @@ so that all boxes share its memory. Every socket is SEQPACKET, one message per r
 
     server    any message with a socket             fork a helper that serves this socket; answers with its pid
     helper    {"build": argv, "fds"}                start bubblewrap
-              {"box": pid, "trees", "limits", ...}  enter this box; answers with tree descriptors, and with a socket
-                                                    that listens at the port `listen`; the second socket is the
-                                                    zygote's
+              {"box": pid, "trees", "limits", ...}  enter this box; answers with tree descriptors, with devices of
+                                                    the FUSE mounts at `remote`, and with a socket that listens at
+                                                    the port `listen`; the second socket is the zygote's
               {"lend": pid, "network": inode}       create sockets in the network of this box; answers with them
     zygote    {"path", "argv", "env", "cwd", ...}   start a program; its descriptors follow the message
 
@@ -45,6 +45,7 @@ NS_GET_USERNS = 0xB701
 OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC = 1, 0o2000000
 SYS_OPEN_TREE, SYS_MOVE_MOUNT = 428, 429
 MOVE_MOUNT_FROM_DESCRIPTOR = 4
+MS_RDONLY, MS_NOSUID, MS_NODEV = 1, 2, 4
 PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_SUBREAPER, PR_SET_NO_NEW_PRIVS = 4, 24, 36, 38
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 CAPABILITIES = 64
@@ -123,12 +124,20 @@ class Namespaces:
         self.inner = os.open(f"/proc/{pid}/ns/user", os.O_RDONLY)
         self.nested = os.fstat(self.outer).st_ino != os.fstat(self.inner).st_ino
 
-    def enter(self, trees: Sequence[str] = (), mounts: Sequence[tuple[str, int]] = ()) -> list[int]:
-        """Join the box, and attach detached mounts.
+    def enter(
+        self,
+        trees: Sequence[str] = (),
+        mounts: Sequence[tuple[str, int]] = (),
+        remote: Sequence[tuple[str, bool]] = (),
+        device: str = "",
+    ) -> tuple[list[int], list[int], str]:
+        """Join the box, attach detached mounts, and mount what Ramet serves at `remote` (path, writable) by `device`.
 
-        Returns detached copies of the mounts at `trees`, without what is mounted below them.
+        Returns detached copies of the mounts at `trees`, without what is mounted below them; the devices of remote
+        mounts; and why there are none.
         """
         check(libc.setns(self.outer, 0), "setns user")
+        devices, problem = open_devices(device, len(remote))
         for fd in self.namespaces:
             check(libc.setns(fd, 0), "setns")
         for path, fd in mounts:
@@ -138,13 +147,34 @@ class Namespaces:
         for path in trees:
             flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC
             found.append(check(libc.syscall(SYS_OPEN_TREE, -100, os.fsencode(path), flags), f"open_tree {path}"))
+        if devices:
+            problem = mount_devices(devices, remote)
         if self.nested:
             check(libc.setns(self.inner, 0), "setns user")
-        return found
+        return found, devices, problem
 
     def close(self) -> None:
         for fd in (*self.namespaces, self.outer, self.inner):
             os.close(fd)
+
+
+def open_devices(device: str, count: int) -> tuple[list[int], str]:
+    """Open FUSE devices of the host as the user of a box; they mount in its namespace only."""
+    try:
+        return [os.open(device, os.O_RDWR | os.O_CLOEXEC) for _ in range(count)], ""
+    except OSError as error:
+        return [], f"cannot open {device}: {os.strerror(error.errno or errno.EIO)}"
+
+
+def mount_devices(devices: list[int], remote: Sequence[tuple[str, bool]]) -> str:
+    """Mount devices at paths of the box, without one that cannot be; returns why that is."""
+    problem = ""
+    for at, (path, writable) in enumerate(remote):
+        options = f"fd={devices[at]},rootmode=40000,user_id={os.geteuid()},group_id={os.getegid()},allow_other"
+        flags = MS_NOSUID | MS_NODEV | (0 if writable else MS_RDONLY)
+        if libc.mount(b"ramet", os.fsencode(path), b"fuse", flags, options.encode()) < 0:
+            problem = f"cannot mount {path}: {os.strerror(ctypes.get_errno())}"
+    return problem
 
 
 def listen(port: int) -> int:
@@ -223,24 +253,26 @@ def build(request: Request, fds: list[int]) -> None:
 
 def enter(sock: socket.socket, request: Request, fds: Sequence[int]) -> None:
     """Complete the mounts of a box, offer its trees to Ramet, and leave a zygote in it."""
-    zygote, *mounts = fds
+    zygote, voice, *mounts = fds
     box = Namespaces(request["box"])
     if os.fork():
         box.close()
         return
     try:
         os.setsid()
-        found = box.enter(request["trees"], list(zip(request["mounts"], mounts, strict=True)))
+        attached = list(zip(request["mounts"], mounts, strict=True))
+        found, devices, problem = box.enter(request["trees"], attached, request["remote"], request["device"])
         box.close()
+        found += devices
         if request.get("listen"):
             found.append(listen(request["listen"]))
         if os.fork() == 0:
             sock.close()
             for fd in found:
                 os.close(fd)
-            breed(socket.socket(fileno=zygote), request)
+            breed(socket.socket(fileno=zygote), socket.socket(fileno=voice), request)
             os._exit(0)
-        socket.send_fds(sock, [b"{}"], found)
+        socket.send_fds(sock, [json.dumps({"devices": len(devices), "problem": problem}).encode()], found)
     except OSError as error:
         sock.send(json.dumps({"error": str(error)}).encode())
     finally:
@@ -250,8 +282,8 @@ def enter(sock: socket.socket, request: Request, fds: Sequence[int]) -> None:
 # ------------------------------------------------------------------------------------------------------------ zygote
 
 
-def breed(sock: socket.socket, request: Request) -> None:
-    """Keep one worker waiting at the socket until Ramet closes it."""
+def breed(sock: socket.socket, voice: socket.socket, request: Request) -> None:
+    """Keep one worker waiting at the socket until Ramet closes it; workers speak of themselves through `voice`."""
     check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")  # programs of the box cannot look into it
     drop_capabilities()
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
@@ -276,7 +308,7 @@ def breed(sock: socket.socket, request: Request) -> None:
                 refuse(sock)
             else:
                 if spare == 0:
-                    work(sock, request["limits"], taken_write)
+                    work(sock, voice, request["limits"], taken_write)
         ready = {fd for fd, _ in poll.poll(None if spare else FORK_SECONDS * 1000)}
         if sock.fileno() in ready:
             return
@@ -321,7 +353,7 @@ def high(fd: int) -> int:
 # ------------------------------------------------------------------------------------------------------------ worker
 
 
-def work(sock: socket.socket, limits: Request, taken: int) -> None:
+def work(sock: socket.socket, voice: socket.socket, limits: Request, taken: int) -> None:
     """Take one request, run its program, and end when the last process below this one has."""
     try:
         os.setsid()
@@ -333,6 +365,7 @@ def work(sock: socket.socket, limits: Request, taken: int) -> None:
             return
         status, *given = map(high, fds)
         report(status, b"T\n")
+        announce(voice, request["caller"])
         try:
             program = spawn(request, limits, given, status)
         except CannotEnter as error:
@@ -347,6 +380,15 @@ def work(sock: socket.socket, limits: Request, taken: int) -> None:
         watch(limits.get("watch_memory"), status, wake, program)
     finally:
         os._exit(0)
+
+
+def announce(voice: socket.socket, caller: int) -> None:
+    """Say which program this worker runs: the kernel adds its process id."""
+    with voice:
+        try:
+            voice.send(b"%d" % caller)
+        except OSError:
+            os._exit(1)  # Ramet has gone
 
 
 def report(status: int, text: bytes) -> None:
@@ -369,6 +411,7 @@ class Program:
 
     def __init__(self, pid: int, terminal: int) -> None:
         self.pid, self.terminal = pid, terminal
+        self.ended = False
 
 
 def spawn(request: Request, limits: Request, given: list[int], status: int) -> Program:
@@ -465,8 +508,13 @@ def obey(word: bytes, program: Program) -> None:
         rows, columns = map(int, word[1:].split(b","))
         resize(program.terminal, rows, columns)
         return
+    number = int(word[1:])
     try:
-        os.killpg(program.pid, int(word[1:]))
+        if not program.ended:
+            os.killpg(program.pid, number)
+            return
+        for pid, _ in descendants():  # daemons have groups and sessions of every kind
+            os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
         pass  # it ended meanwhile
 
@@ -479,6 +527,7 @@ def reap(status: int, program: Program) -> bool:
             if pid == 0:
                 return False
             if pid == program.pid:
+                program.ended = True
                 report(status, b"X%d\n" % code)
     except ChildProcessError:
         return True

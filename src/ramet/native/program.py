@@ -4,7 +4,7 @@
   kernel pipe on the program's side and is pumped with back-pressure: a full reader stops the program.
 - Input that the program did not read goes back to its stream, so that `while read x; do program; done` sees all lines.
 - A cancelled stage kills the program's whole process tree before it returns.
-- What a daemon prints after its program has ended is discarded.
+- What a daemon prints after its program has ended is discarded; it is a job of its shell.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import asyncio
 import errno
 import os
 import select
+import shlex
 import signal
 import socket
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from ramet.core.errors import fail, strerror
-from ramet.core.proc import Proc
+from ramet.core.proc import Daemon, Proc
 from ramet.core.signals import BySignal
 from ramet.core.streams import FileStream, Null, PipeReader, PipeWriter, Reader, Writer
 from ramet.core.terminal import DEFAULT_SIZE, TerminalInput
@@ -38,6 +40,10 @@ LAST_SECONDS: Final = 0.05
 """How long the kernel may take to pass on the last output of a terminal."""
 TERMINAL: Final = -1
 """The number of the program's terminal among our descriptors."""
+ORPHAN_SECONDS: Final = 0.02
+"""What processes have to end after their program: those that take longer are daemons."""
+TEXT: Final = 200
+"""Characters of a daemon's command line that are shown."""
 INHERITED: Final = 256
 """Descriptors from this number on are the shell's own."""
 
@@ -62,13 +68,24 @@ class Daemons:
 
     def __init__(self) -> None:
         self._fds: dict[int, asyncio.AbstractEventLoop] = {}
+        self._ended: dict[int, asyncio.Event] = {}
 
-    def drain(self, fd: int) -> None:
-        """Discard what arrives at a pipe until its end, and close it."""
+    def drain(self, fd: int, ended: asyncio.Event | None = None) -> None:
+        """Discard what arrives at a pipe until its end, and close it; then set `ended`."""
         loop = asyncio.get_running_loop()
 
         self._fds[fd] = loop
+        if ended is not None:
+            self._ended[fd] = ended
         loop.add_reader(fd, self._read, fd)
+
+    def tell(self, fd: int, message: bytes) -> None:
+        """Send a message to the worker of a process tree, if there still is one."""
+        if fd in self._fds:
+            try:
+                os.write(fd, message)
+            except OSError:
+                pass  # it is ending
 
     def _read(self, fd: int) -> None:
         try:
@@ -79,7 +96,12 @@ class Daemons:
             data = b""
         if not data:
             self._fds.pop(fd).remove_reader(fd)
-            os.close(fd)
+            self._close(fd)
+
+    def _close(self, fd: int) -> None:
+        os.close(fd)
+        if (ended := self._ended.pop(fd, None)) is not None:
+            ended.set()
 
     def alive(self, seconds: float = 0.0) -> bool:
         """Whether a process is left, after waiting for the end of those that are ending."""
@@ -101,20 +123,25 @@ class Daemons:
             fd, loop = self._fds.popitem()
             if loop is running:
                 loop.remove_reader(fd)
-            os.close(fd)
+            self._close(fd)
 
 
-async def run_program(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str]) -> int:
-    """Start a program in the box with the streams of `proc`, and return its exit status."""
+async def run_program(
+    box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str], caller: int = 0
+) -> int:
+    """Start a program in the box with the streams of `proc`, and return its exit status.
+
+    `caller` is its number for the files of remote mounts.
+    """
     while True:
-        run = _start(box, daemons, path, proc, env)
+        run = _start(box, daemons, path, proc, env, caller)
         status = await run.finish()
         if run.taken or not box.alive:
             return status
         # A program has killed the worker before it took the request; the next one has a new worker.
 
 
-def _start(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str]) -> _Run:
+def _start(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str], caller: int) -> _Run:
     with file_owner(box.owner):
         streams = _Streams.of(proc)
     ends: dict[int, tuple[int, int]] = {}
@@ -130,7 +157,7 @@ def _start(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, 
     ours = {number: ends[number][1 if number in inputs else 0] for number in ends}
     request = Request(
         path, proc.argv, env, str(proc.cwd), theirs | streams.lent, proc.umask, [*proc.services.ignored()],
-        streams.size(proc), streams.lines,
+        streams.size(proc), streams.lines, caller,
     )  # fmt: skip
     try:
         channel = box.start(request)
@@ -302,6 +329,7 @@ class _Run:
                 task.cancel()
             await asyncio.gather(*pumps, return_exceptions=True)
             await self._last_output(outs)
+            await self._last_processes()
         except BaseException:
             for task in (*pumps, *outs):
                 task.cancel()
@@ -335,6 +363,14 @@ class _Run:
             if not waiting.done():
                 waiting.set_result(None)
         await asyncio.gather(*outs)
+
+    async def _last_processes(self) -> None:
+        """Let what the program started end with it."""
+        try:
+            async with asyncio.timeout(ORPHAN_SECONDS):
+                await self._ending.gone.wait()
+        except TimeoutError:
+            return  # daemons
 
     def _attach(self, on: bool) -> None:
         """Give the user's keys and window to the program's terminal, or take them back."""
@@ -495,7 +531,12 @@ class _Run:
         self._loop.remove_reader(self._channel)
         for fd in self._ours.values():
             self._daemons.drain(fd)
-        self._daemons.drain(self._channel.detach())  # closing it would kill them
+        channel, gone = self._channel.detach(), self._ending.gone  # closing the channel would kill them
+        self._daemons.drain(channel, gone)
+        if self._proc.services.adopt is not None and not sys.exc_info()[0]:
+            text = shlex.join(self._proc.argv)
+            shown = text if len(text) <= TEXT else f"{text[:TEXT]}..."
+            self._proc.services.adopt(Daemon(shown, gone.wait, lambda n: self._daemons.tell(channel, b"s%d\n" % n)))
 
     def _close(self, number: int) -> None:
         fd = self._ours.pop(number, -1)

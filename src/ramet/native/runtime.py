@@ -16,6 +16,8 @@ from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
 from ramet.native.box import Bind, Box
 from ramet.native.disk_guard import DiskGuard
+from ramet.native.fuse.callers import Caller
+from ramet.native.fuse.mounts import RemoteMounts
 from ramet.native.layout import SYSTEM_NAMES, Layout, TreePlace, make_directory, own_everything
 from ramet.native.lowers import DEEPEST, Checkout, Lowers, StoredTrees, succeed, unchanged_since
 from ramet.native.options import Native
@@ -37,8 +39,6 @@ SYSTEM_PATHS: Final = ("/usr/", "/bin", "/sbin")
 """Where programs of the host are: what else PATH names lies in the tree."""
 
 
-class Runtime:
-    """Add trees and directories, then `open`. Without `close`, its directory stays for recovery."""
 class ProgramChange(NamedTuple):
     """A path of the workspace that programs changed."""
 
@@ -57,6 +57,8 @@ def _below(prefix: str, path: str) -> str:
     return path if prefix == "/" else prefix + path
 
 
+class Runtime:
+    """Add trees and directories, then `open`. Without `close`, its directory stays for recovery."""
 
     def __init__(self, options: Native, proxy: Proxy | None = None) -> None:
         self.options = options
@@ -80,6 +82,8 @@ def _below(prefix: str, path: str) -> str:
         """What listens on the loopback of the box."""
         self._daemons = Daemons()
         most = options.limits.disk_bytes
+        self.remote = RemoteMounts(self.layout.root, most)
+        """Mounts that this process serves to programs."""
         self._guard = DiskGuard(self.layout.base, most, lambda: [place.upper for place in self._places.values()])
 
     # ------------------------------------------------------------------------------------------------- assembly
@@ -196,14 +200,20 @@ def _below(prefix: str, path: str) -> str:
 
     def open(self) -> Mapping[str, TreeResource]:
         """Build the box, and return the in-process view of each tree."""
-        for prefix in (*self._places, *(bind.prefix for bind in self._binds)):
+        for prefix in self._prefixes:
             self._check_prefix(prefix)
         self._build()
         self.changes()
         return self._trees
 
+    @property
+    def _prefixes(self) -> list[str]:
+        """Where something is mounted in the box."""
+        return [*self._places, *(bind.prefix for bind in self._binds), *self.remote.outermost]
+
     def reopen(self) -> None:
         """Build the box again, with trees and directories that were added since; no program may run."""
+        self.remote.detach()
         if self._box is not None:
             self._box.kill()
         self._build()
@@ -215,7 +225,10 @@ def _below(prefix: str, path: str) -> str:
 
     def _build(self) -> None:
         self._make_mount_points()
-        self._box = Box(self.options, self.layout, self._places, self._binds, self._fixed)
+        remote = self.remote
+        self._box = Box(
+            self.options, self.layout, self._places, self._binds, self._fixed, remote.outermost, remote.callers
+        )
         if self.proxy is not None:
             self._box.listen(PORT)
         self._start(self._box)
@@ -224,6 +237,7 @@ def _below(prefix: str, path: str) -> str:
         """Build the box, and take over the descriptors of its trees."""
         owner = self.layout.owner
         built = box.build()
+        self.remote.adopt(box.devices, box.remote_problem)
         self._network = BoxNetwork.of(box.first_pid)
         leave_note(self.layout.root, self._network)
         for prefix, fd in built.items():
@@ -243,7 +257,7 @@ def _below(prefix: str, path: str) -> str:
 
     def _make_mount_points(self) -> None:
         """Create the directories of nested mounts in a layer where they are no change of the workspace."""
-        for prefix in (*self._places, *(bind.prefix for bind in self._binds)):
+        for prefix in self._prefixes:
             folder = self.layout.points
             for name in prefix[1:].split("/") if prefix != "/" else ():
                 folder = f"{folder}/{name}"
@@ -269,6 +283,7 @@ def _below(prefix: str, path: str) -> str:
         if box is None:
             raise RametError("closed", "the workspace is closed", "Open it again.")
         if not box.alive:
+            self.remote.detach()
             box.kill()
             self._start(box)
         self.used += 1
@@ -281,24 +296,39 @@ def _below(prefix: str, path: str) -> str:
 
     async def _run(self, box: Box, path: str, proc: Proc, env: Mapping[str, str]) -> int:
         self._running += 1
-        running = asyncio.ensure_future(run_program(box, self._daemons, path, proc, env))
+        try:
+            with self.remote.member(proc.fs) as caller:
+                status = await self._bounded(
+                    run_program(box, self._daemons, path, proc, env, caller.number), proc, caller
+                )
+                await self.remote.settle(caller)
+        finally:
+            self._running -= 1
+        for text in caller.take_failures():
+            proc.complain(text)
+        return status
+
+    async def _bounded(self, program: Coroutine[None, None, int], proc: Proc, caller: Caller) -> int:
+        """Run a program until it ends, or the disk is full."""
+        running = asyncio.ensure_future(program)
         guard = asyncio.ensure_future(self._guard.watch())
         try:
             await asyncio.wait({running, guard}, return_when=asyncio.FIRST_COMPLETED)
             if guard.done() and not running.done():
                 guard.result()
                 proc.complain("killed: the limit native.disk_bytes of this workspace was reached")
+                caller.cancel()
                 running.cancel()
                 await asyncio.wait({running})
                 return BySignal(signal.SIGKILL)
             return await running
         except asyncio.CancelledError:
+            caller.cancel()
             running.cancel()
             await asyncio.wait({running})
             raise
         finally:
             guard.cancel()
-            self._running -= 1
 
     @property
     def entries(self) -> int:
@@ -334,6 +364,7 @@ def _below(prefix: str, path: str) -> str:
 
     def end(self) -> None:
         """End all programs; the trees stay on the disk."""
+        self.remote.close()
         if self._box is not None:
             self._box.kill()
             self._box = self._network = None

@@ -48,9 +48,14 @@ OFF: Final = (
 class NativePrograms:
     """What a shell asks for programs that are not commands of the table."""
 
-    def __init__(self, options: Native, door: Door | None = None) -> None:
-        self._proxy = None if door is None else Proxy(door)
+    def __init__(self, options: Native, recorder: Recorder, door: Door | None = None) -> None:
+        self._recorder = recorder
+        self._proxy = None if door is None or door.network is None else Proxy(door)
         self._runtime = Runtime(options, self._proxy)
+        self.ports = self._runtime.ports
+        """What listens on the loopback of the box."""
+        if door is not None:
+            door.inside = self.ports.connect
         self._unseen: list[str] = []
         """Mounts that programs do not see."""
         self._seen_runs = 0
@@ -80,12 +85,12 @@ class NativePrograms:
                 if mount.memory is not None and mount.mode is MountMode.READ:
                     runtime.protect(str(prefix))
             self.trees = runtime.open()
+            self._note_unseen(mounts.values())
         except BaseException:
             runtime.close()
             raise
         for text, tree in self.trees.items():
             found[parse(text)] = replace(mounts[parse(text)], resource=tree, checkout=None)
-            self._note_unseen(mounts.values())
         return found
 
     def add_mount(self, mount: Mount) -> Mount:
@@ -100,19 +105,14 @@ class NativePrograms:
             else:
                 runtime.add_directory(prefix, mount.directory, writable=mount.mode is MountMode.WRITE)
             runtime.reopen()
+            self._note_unseen([mount])
             return mount
         runtime.add_memory(prefix, mount.memory)
         if mount.mode is MountMode.READ:
             runtime.protect(prefix)
         runtime.reopen()
-            self._note_unseen([mount])
         return replace(mount, resource=self.trees[prefix])
 
-    def freeze(self) -> dict[str, SharedLayers]:
-        """Return the trees as they are now, for copies that share their bytes; none while a program runs."""
-        return self._runtime.freeze() if self._runtime.idle else {}
-
-    may_fold: Callable[[], bool] = staticmethod(lambda: True)
     def _add_remote(self, mount: Mount) -> None:
         """Serve a mount to programs by FUSE."""
         late = Cap.ON_CLOSE in mount.resource.caps
@@ -125,6 +125,11 @@ class NativePrograms:
         if found:
             self._unseen.append(f"{', '.join(found)}: {remote.problem}. {REMEDY}")
 
+    def freeze(self) -> dict[str, SharedLayers]:
+        """Return the trees as they are now, for copies that share their bytes; none while a program runs."""
+        return self._runtime.freeze() if self._runtime.idle else {}
+
+    may_fold: Callable[[], bool] = staticmethod(lambda: True)
     """Whether the trees may be exchanged: no command runs, and no file is open."""
     folds_at_commits = False
     """Whether the trees are folded when they are stored: the layers then have a name there."""
@@ -179,12 +184,12 @@ class NativePrograms:
             self._stale = True
             return
         self._seen_runs = runtime.used
+        recorder = self._recorder
         known = recorder.current()
         for one in await self._changes():
             place = parse(one.path)
             if one.verb == "remove":
                 if known is None or one.path not in known.removed:
-        recorder = self._recorder
                     recorder.removed(place)
             elif one.verb == "write" and (known is None or one.path not in known.written):
                 recorder.program_wrote(place, one.size, made=one.made, before=one.before)
