@@ -7,7 +7,6 @@ One line of JSON each way over a unix socket in a directory of this user: {"do":
 from __future__ import annotations
 
 import asyncio
-import errno
 import json
 import os
 import socket
@@ -18,15 +17,10 @@ from contextlib import asynccontextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from ramet.apps.cli.live_mounts import restore
 from ramet.core.errors import RametError
-from ramet.core.paths import parse
-from ramet.core.resource import How
-from ramet.core.stat import Attrs
-from ramet.store.checkout.walk import Read, content
-from ramet.store.model.trees import DIR, LINK, Node
 
 if TYPE_CHECKING:
-    from ramet.store.verbs.diff import Difference
     from ramet.workspace.stored.workspace import StoredWorkspace
 
 LOOK_SECONDS: Final = 0.5
@@ -91,34 +85,8 @@ class Turns:
             target = await asyncio.to_thread(ws.repository.resolve, f"{ws.name}@{to or 'head~1'}")
             found = await asyncio.to_thread(lambda: ws.repository.diff(head, target, renames=False))
             with ws.recording("command", f"rewind to {target.name}"):
-                await self._make(found)
+                await restore(ws, found)
             return await self._commit("", f"rewind to {target.name}")
-
-    async def _make(self, found: list[Difference]) -> None:
-        fs, read = self._ws.fs, self._ws.repository.packs.read
-        for one in sorted(found, key=lambda one: one.path, reverse=True):
-            link = one.after is not None and one.after.kind == LINK
-            if one.before is not None and (one.after is None or link or one.before.kind != one.after.kind):
-                try:
-                    await fs.remove(parse(one.path))
-                except OSError as error:  # a directory keeps files that are in no revision
-                    if one.after is not None or error.errno != errno.ENOTEMPTY:
-                        raise
-        for one in sorted(found, key=lambda one: one.path):
-            if (node := one.after) is None:
-                continue
-            path = parse(one.path)
-            if node.kind == DIR:
-                try:
-                    await fs.mkdir(path)
-                except FileExistsError:
-                    pass  # its mode differs
-            elif node.kind == LINK:
-                await fs.write(path, node.payload, How.LINK)
-                continue
-            else:
-                await fs.write(path, await asyncio.to_thread(_content, read, node))
-            await fs.setattr(path, Attrs(mode=node.mode, mtime_ns=node.mtime_ns))
 
     # ------------------------------------------------------------------------------------------------ requests
 
@@ -175,7 +143,3 @@ class Turns:
             except FileNotFoundError:
                 continue  # removed meanwhile
         return found
-
-
-def _content(read: Read, node: Node) -> bytes:
-    return b"".join(content(read, node))

@@ -271,6 +271,17 @@ def is_unbuffered(proc: Proc) -> bool:
     return proc.env.get("_STDBUF_O") in ("0", "L")
 
 
+def wants_color(proc: Proc, when: str) -> bool:
+    """Return whether to colour the output: `always`, or on a terminal `auto`.
+
+    An option that is not given is `auto` where $CLICOLOR is set, as `ramet shell` does.
+    """
+    if when in ("always", "yes", "force"):
+        return True
+    asked = when in ("auto", "tty", "if-tty") or (not when and bool(proc.env.get("CLICOLOR")))
+    return asked and proc.stdout.terminal and proc.env.get("TERM") != "dumb" and not proc.env.get("NO_COLOR")
+
+
 def is_utf8(proc: Proc) -> bool:
     """Return whether the locale is UTF-8: yes unless it names C, POSIX or another charset."""
     env = proc.env

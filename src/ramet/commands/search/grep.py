@@ -10,7 +10,7 @@ from functools import partial
 
 from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
-from ramet.commands.framework.inputs import PART, is_utf8, leave, slurp
+from ramet.commands.framework.inputs import PART, is_utf8, leave, slurp, wants_color
 from ramet.commands.framework.posix_regex import offload_long
 from ramet.commands.search.grep_lines import Colours, LineSearch, Plan, Shared
 from ramet.commands.search.grep_tree import TreeWalk
@@ -167,7 +167,7 @@ class GrepOptions:
         "--colour",
         metavar="WHEN",
         const="auto",
-        default="never",
+        default="",
         choices=("always", "never", "auto", "yes", "no", "force", "none", "tty", "if-tty"),
         help="use markers to highlight the matching strings",
     )
@@ -331,7 +331,7 @@ def _plan(proc: Proc, o: GrepOptions, made: _Matchers, syntax: str) -> Plan:
         before=context if o.before is None else o.before,
         after=context if o.after is None else o.after,
         separator=None if o.separator is None else encode(o.separator),
-        colours=_chosen_colours(proc) if o.colour in ("always", "yes", "force") else None,
+        colours=_chosen_colours(proc) if wants_color(proc, o.colour) else None,
         binary=o.binary,
         utf8=is_utf8(proc),
     )

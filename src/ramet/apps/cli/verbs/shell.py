@@ -16,10 +16,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from ramet.apps.cli.addresses import split_name
+from ramet.apps.cli.line_history import LineHistory
+from ramet.apps.cli.live_mounts import carry
 from ramet.apps.cli.options import (
     AllowHost,
     ConfigFile,
@@ -53,9 +56,11 @@ from ramet.workspace.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from ramet.apps.client.client import RemoteStore
+    from ramet.workspace.config import Config
     from ramet.workspace.stored.file_patch import FilePatch
-    from ramet.workspace.stored.store import Store
+    from ramet.workspace.stored.store import Store, WorkspaceOpener
 
+T = TypeVar("T")
 NEWEST: Final = 20
 """Revisions that `!log` shows."""
 LINES: Final = 3
@@ -66,6 +71,9 @@ VERBS: Final = {
     "!show": ("[REVISION:]PATH", "print a file of a revision; without one, of the newest"),
     "!blame": ("PATH", "show who wrote each line up to the newest revision"),
     "!diff": ("", "show changes since the last revision"),
+    "!undo": ("[AGENT]", "undo the last change, or what an agent changed; later changes stay"),
+    "!revert": ("REVISION [PATH...]", "restore a past revision, all of it or some paths"),
+    "!rewind": ("[REVISION]", "make everything what it was one revision before, or at this one"),
     "!fork": ("NAME", "commit, then create another workspace from here"),
     "!tag": ("TAG", "tag the last revision"),
     "!mounts": ("", "show the mounts"),
@@ -107,17 +115,44 @@ def shell(
         described_by = config_for(found, where, config, revision)
         more: dict[str, Any] = {"native": wanted} if wanted else {}
         more.update(network_options(described_by, allow_host, place))
-        opening = open_local(found, where, revision, described_by, **more)
-        ws = loop.run(opening.__aenter__())
+        opened = OpenedWorkspace(loop, partial(open_local, found, where, revision, described_by, **more), described_by)
         try:
-            for session in ws.sessions:
-                session.sticky_options = True
-            terminal = Terminal(loop, found, ws)
+            terminal = Terminal(loop, found, opened.ws, opened)
             status = terminal.run()
             terminal.leave()
         finally:
-            loop.run(opening.__aexit__(None, None, None))
+            opened.close()
         return status
+
+
+class OpenedWorkspace:
+    """The workspace of a shell, which is closed and opened again around what changes its history."""
+
+    def __init__(self, loop: LoopThread, opens: Callable[[], WorkspaceOpener], config: Config | None) -> None:
+        self._loop, self._opens, self._config = loop, opens, config
+        self.open()
+
+    def open(self) -> None:
+        self._opening: WorkspaceOpener | None = self._opens()
+        self.ws = self._loop.run(self._opening.__aenter__())
+        for session in self.ws.sessions:
+            session.sticky_options = True
+
+    def close(self) -> None:
+        if self._opening is not None:
+            opening, self._opening = self._opening, None
+            self._loop.run(opening.__aexit__(None, None, None))
+
+    def around(self, act: Callable[[], T]) -> T:
+        """Call `act` while the workspace is closed, then open it again, live directories included."""
+        before = self.ws.base
+        self.close()
+        try:
+            return act()
+        finally:
+            self.open()
+            if self._config is not None:
+                self._loop.run(carry(self.ws, self._config, before))
 
 
 def _remote_shell(loop: LoopThread, store: str, name: str, revision: str | None, create: bool, described: bool) -> int:
@@ -136,18 +171,21 @@ def _remote_shell(loop: LoopThread, store: str, name: str, revision: str | None,
 class Terminal:
     """The terminal of a workspace that is open in this process."""
 
-    def __init__(self, loop: LoopThread, store: Store | RemoteStore, ws: Any) -> None:
-        self._loop, self._store, self._ws = loop, store, ws
+    def __init__(
+        self, loop: LoopThread, store: Store | RemoteStore, ws: Any, opened: OpenedWorkspace | None = None
+    ) -> None:
+        self._loop, self._store, self._ws, self._opened = loop, store, ws, opened
         self._since = time.time()
         self._told = getattr(ws.history, "next_number", 0)  # a server knows its own
         self._status, self._agent = 0, user_name()
         if self._local and has_terminal():
             self._user = UserTerminal()
-            self._more = {"stdin": self._user.input, "env": {"TERM": os.environ.get("TERM", "xterm")}}
+            self._more = {"stdin": self._user.input}
         ask_at_terminal(ws, self._user)
         self._own: dict[str, Callable[[str], None]] = {
             "!commit": self._commit, "!log": self._log, "!show": self._show, "!blame": self._blame, "!diff": self._diff,
-            "!fork": self._fork, "!tag": self._tag,
+            "!fork": self._fork, "!tag": self._tag, "!undo": self._undo, "!revert": self._revert,
+            "!rewind": self._rewind,
             "!mounts": self._mounts, "!help": self._help,
         }  # fmt: skip
 
@@ -218,8 +256,12 @@ class Terminal:
     def _read(self) -> str:
         """Read one command; prompt for more lines until it is complete."""
         text = input(self._prompt() if sys.stdin.isatty() else "")
+        lines = 1
         while is_incomplete(text):
             text += "\n" + input("> " if sys.stdin.isatty() else "")
+            lines += 1
+        if lines > 1 and self._history is not None:
+            self._history.join(text, lines)
         return text
 
     def _prepare(self) -> None:
@@ -230,19 +272,15 @@ class Terminal:
             import readline
         except ImportError:
             return
-        path = os.path.expanduser("~/.ramet_history")
-        try:
-            readline.read_history_file(path)
-        except OSError:
-            pass  # no history file yet
-        readline.set_history_length(1000)
+        self._history = LineHistory(os.path.expanduser("~/.ramet_history"))
         readline.set_completer_delims(" \t\n;|&<>()'\"")
         readline.set_completer(self._complete)
         readline.parse_and_bind("tab: complete")
         import atexit
 
-        atexit.register(_remember, readline.write_history_file, path)
+        atexit.register(self._history.save)
 
+    _history: LineHistory | None = None
     _found: tuple[str, ...] = ()
 
     def _complete(self, word: str, number: int) -> str | None:
@@ -291,12 +329,56 @@ class Terminal:
             pass
 
     async def _run(self, text: str) -> None:
-        execution = self._ws.execute(text, agent_id=self._agent, **self._more)
+        execution = self._ws.execute(text, agent_id=self._agent, **self._more, **self._surroundings())
         async for piece in execution:
             stream = sys.stdout if piece.fd == 1 else sys.stderr
             stream.buffer.write(piece.data)
             stream.flush()
         self._status = 0 if execution.result is None else execution.result.exit_code
+
+    def _surroundings(self) -> dict[str, Any]:
+        """The variables by which commands know the terminal, as it is now."""
+        if self._user is None:
+            return {}
+        lines, columns = self._user.input.size
+        known = {"TERM": os.environ.get("TERM", "xterm"), "COLUMNS": str(columns), "LINES": str(lines)}
+        color = {"NO_COLOR": "1"} if "NO_COLOR" in os.environ else {"CLICOLOR": "1"}
+        return {"env": {**known, **color}}
+
+    def _undo(self, agent: str) -> None:
+        result = self._change(lambda: self._store[self._ws.name].undo(agent=agent or None))
+        if result.revision is not None:
+            print(f"{result.revision.name}: {result.revision.message}")
+            return
+        for conflict in result.conflicts:
+            print(f"conflict: {conflict.path}: {conflict.why}", file=sys.stderr)
+        print("nothing was undone", file=sys.stderr)
+
+    def _revert(self, words: str) -> None:
+        revision, *paths = shlex.split(words) or [""]
+        if not revision:
+            raise RametError("invalid_argument", "missing revision", "Write !revert 3, or !revert 3 /path; see !log.")
+        chosen = [self._absolute(path) for path in paths] or None
+        made = self._change(lambda: self._store[self._ws.name].revert(revision, "", chosen))
+        print(f"{made.name}: {made.message}")
+
+    def _rewind(self, revision: str) -> None:
+        made = self._change(lambda: self._store[self._ws.name].revert(revision or "head~1"))
+        print(f"{made.name}: {made.message}")
+
+    def _change(self, act: Callable[[], T]) -> T:
+        """Commit, then change the history, and go on from the new head."""
+        if self._opened is None:
+            return act()
+        if self._ws.lease is None:
+            raise RametError("unsupported", "cannot change a past revision", "Leave, and open the workspace itself.")
+        self.leave()
+        try:
+            return self._opened.around(act)
+        finally:
+            self._ws = self._opened.ws
+            ask_at_terminal(self._ws, self._user)
+            self._since, self._told = time.time(), self._ws.history.next_number
 
     def _commit(self, message: str) -> None:
         message = _message(message)
@@ -384,7 +466,9 @@ class Terminal:
             print(f"{mount.prefix!s:<20} {type(mount.resource).__name__:<16} {mount.mode.value}")
 
     def _help(self, _: str) -> None:
-        print("".join(f"{name + ' ' + takes:<20} {text}\n" for name, (takes, text) in VERBS.items()), end="")
+        width = max(len(f"{name} {takes}") for name, (takes, _) in VERBS.items())
+        for name, (takes, text) in VERBS.items():
+            print(f"{f'{name} {takes}':<{width}}  {text}")
 
 
 class RemoteTerminal(Terminal):
@@ -426,13 +510,6 @@ def _message(text: str) -> str:
         return " ".join(shlex.split(text[2:]))
     except ValueError:
         return text[2:].strip()
-
-
-def _remember(write: Callable[[str], None], path: str) -> None:
-    try:
-        write(path)
-    except OSError:
-        pass  # no writable home directory: the next shell has no history
 
 
 def _colored_prompt(where: str, cwd: object) -> str:

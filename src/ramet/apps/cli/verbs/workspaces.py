@@ -24,7 +24,10 @@ from ramet.core.errors import RametError
 from ramet.core.stat import Kind, Stat, default_mode
 
 if TYPE_CHECKING:
+    from ramet.apps.client.reference import RemoteRef
     from ramet.store.model.revisions import Revision
+    from ramet.store.verbs.revert import MergeResult
+    from ramet.workspace.stored.reference import StoredWorkspaceRef
 
 KEYS: Final = ("revision", "id", "time", "message", "phase", "lineage", "resumable", "content", "parents")
 """Fields of a workspace's head; empty if it has no revision yet."""
@@ -159,8 +162,11 @@ def revert(
     where, revision = split_name(name)
     if revision is None:
         raise RametError("invalid_argument", "missing revision", "write NAME@REVISION; see `ramet log`")
+    from ramet.apps.cli.live_mounts import change_history
+
+    past = revision
+    made = change_history(store, where, lambda handle: handle.revert(past, message, paths))
     handle = any_store(store)[where]
-    made = handle.revert(revision, message, paths)
     if paths and handle.find(made.parents[0].hex()).content_manifest == made.content_manifest:
         print(f"ramet: {', '.join(paths)} did not change, or is in neither revision", file=sys.stderr)
     say(revision_row(made), made.name, as_json)
@@ -181,12 +187,19 @@ def merge(
     --ours, --theirs, --take and --edit resolve them.
     """
     from ramet.apps.cli.conflicts import edit_conflicts, parse_sides, show_conflicts
+    from ramet.apps.cli.live_mounts import change_history
 
-    handle = any_store(store)[split_name(name)[0]]
+    where = split_name(name)[0]
     sides = parse_sides(take or [], ours, theirs)
-    result = handle.merge(other, message, take=sides)
-    if result.conflicts and edit:
-        result = handle.merge(other, message, take=sides, edited=edit_conflicts(handle, other, result))
+
+    def act(handle: StoredWorkspaceRef | RemoteRef) -> MergeResult:
+        result = handle.merge(other, message, take=sides)
+        if result.conflicts and edit:
+            result = handle.merge(other, message, take=sides, edited=edit_conflicts(handle, other, result))
+        return result
+
+    result = change_history(store, where, act)
+    handle = any_store(store)[where]
     if result.revision is not None:
         say(revision_row(result.revision), result.revision.name, as_json)
         return 0
@@ -239,7 +252,9 @@ def undo(
     """Undo the last change, or what one agent or run changed. Later changes stay; the history stays.
     Conflicts with later changes are listed, change nothing, and give status 4.
     """
-    result = any_store(store)[name_only(name)].undo(agent=agent, run=run, message=message)
+    from ramet.apps.cli.live_mounts import change_history
+
+    result = change_history(store, name_only(name), lambda handle: handle.undo(agent=agent, run=run, message=message))
     if result.revision is not None:
         say(revision_row(result.revision), f"{result.revision.name}: {result.revision.message}", as_json)
         return 0

@@ -12,7 +12,7 @@ from ramet.commands.files.listing.ls_options import LsOptions
 from ramet.commands.framework import file_modes as modes
 from ramet.commands.framework.command import Command, UsageError, called, quote
 from ramet.commands.framework.human_sizes import BlockSize
-from ramet.commands.framework.inputs import is_utf8, text_width
+from ramet.commands.framework.inputs import is_utf8, text_width, wants_color
 from ramet.commands.text.sort.compare import version_key
 from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import BATCH
@@ -104,8 +104,10 @@ def _decide(proc: Proc, o: LsOptions) -> _Listing:
         if given is not None and not given.isdigit():
             raise UsageError(f"invalid {what}: {quote(given)}", hint=False)
     format_ = _format(o)
+    terminal = proc.stdout.terminal
     if not format_:
-        format_ = "vertical" if proc.argv[0] == "dir" else "long" if proc.argv[0] == "vdir" else "single-column"
+        columns = proc.argv[0] == "dir" or (terminal and not o.zero)
+        format_ = "long" if proc.argv[0] == "vdir" else "vertical" if columns else "single-column"
     sort = o.sort or ("time" if o.time_kind not in ("mtime", "modification") and format_ != "long" else "name")
     if o.unsorted:
         sort = "none"
@@ -116,14 +118,16 @@ def _decide(proc: Proc, o: LsOptions) -> _Listing:
     if o.human:
         unit = sizes = BlockSize(base=int(o.human))
     quoting = (
-        o.quoting or proc.env.get("QUOTING_STYLE", "") or ("escape" if proc.argv[0] in ("dir", "vdir") else "literal")
+        o.quoting
+        or proc.env.get("QUOTING_STYLE", "")
+        or ("escape" if proc.argv[0] in ("dir", "vdir") else "shell-escape" if terminal and not o.zero else "literal")
     )
     if quoting in ("locale", "clocale") and is_utf8(proc):
         quoting = "curly"
     listing = _Listing(proc, o, format_, sort, quoting, unit, sizes, end="\0" if o.zero else "\n")
     if o.zero and format_ in ("vertical", "across"):
         listing.format = "single-column"
-    if o.color in ("always", "yes", "force") and _colorful(proc):
+    if wants_color(proc, o.color) and _colorful(proc):
         listing.colors = _colors(proc)
     listing.need_targets = o.follow or format_ == "long" or bool(listing.colors) or o.indicator not in ("none", "slash")
     style = "full-iso" if o.full_time else o.time_style or proc.env.get("TIME_STYLE", "locale")

@@ -64,9 +64,7 @@ class LsOptions:
         ),
         default="",
     )
-    color: str = optional(
-        "--color", metavar="WHEN", const="always", default="never", choices=_WHEN, help="color the output"
-    )
+    color: str = optional("--color", metavar="WHEN", const="always", default="", choices=_WHEN, help="color the output")
     directory: bool = flag("-d", "--directory", help="list directories themselves, not their contents")
     dired: bool = flag("-D", "--dired", help="generate output designed for Emacs' dired mode")
     hyperlink: str = optional(
