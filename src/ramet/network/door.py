@@ -4,6 +4,7 @@ Rules that this file keeps:
 - One call is one request to one host: a client that follows redirects comes back for each.
 - What is recorded and shown is what the client wrote; secrets are added afterwards.
 - The address that was checked is the address that is contacted.
+- The loopback of a box belongs to the workspace: no policy decides about it, and nothing of it is recorded.
 """
 
 from __future__ import annotations
@@ -14,124 +15,54 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.paths import decode
+from ramet.network.addresses import plain_address
 from ramet.network.credentials import Cover, Headers, Signed, sign
+from ramet.network.exchange import Caller, Exchange, Marks, NetworkRecord, Progress, Waits
 from ramet.network.failures import FailureKind, NetworkFailure, failure_of
-from ramet.network.network import REMEDY, Decision, Network
+from ramet.network.network import REMEDY, Decision, Network, NetworkLimits
+from ramet.network.relay import Connection, relay
 from ramet.network.resolver import Resolver
 from ramet.network.rules import NetworkVerdict, Outgoing
 from ramet.network.targets import Target
-from ramet.network.transport import Body, Transport
+from ramet.network.transport import Body, Dial, Transport
 
 if TYPE_CHECKING:
     import httpx2
 
 MINUTE: Final = 60.0
-_BLOCK: Final = 64 * 1024
 LONGEST_PATH: Final = 512
 """Characters of a path in a record."""
-
-
-class NetworkRecord(NamedTuple):
-    """One decision, and the request that followed. The path has no query, and nothing has a secret."""
-
-    at: float
-    session_id: str
-    agent_id: str
-    client: str
-    """What asked: `curl`, `wget`, `native`."""
-    method: str
-    scheme: str
-    host: str
-    port: int
-    path: str
-    verdict: str
-    """`allow` or `deny`; a question is what it was answered."""
-    rule: str
-    """The rule that decided; empty where none did."""
-    address: str
-    status: int
-    """0 without an answer."""
-    bytes_sent: int
-    bytes_received: int
-    seconds: float
-    error: str
-
-
+LOOPBACK: Final = "127.0.0.1"
+OFF: Final = f"the network is off in this workspace; {REMEDY}"
+HOST: Final = "host"
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
 Note = Callable[[NetworkRecord], None]
 Question = Callable[[Outgoing], Awaitable[bool | str]]
 """Asks about a request: True allows this one, "host" also later ones of the session to the host."""
-HOST: Final = "host"
-
-
-@dataclass(frozen=True)
-class Caller:
-    """Who asks."""
-
-    client: str
-    session_id: str = ""
-    agent_id: str = ""
-
-
-@dataclass(frozen=True)
-class Waits:
-    """How long a client waits, and whom it trusts."""
-
-    connect: float | None = None
-    silence: float | None = 300.0
-    """Seconds without a byte."""
-    verify: bool = True
-    authorities: str | None = None
-    """Certificates (PEM) to trust instead of the machine's."""
-
-
-@dataclass
-class Marks:
-    """Seconds since the beginning of the request."""
-
-    resolved: float = 0.0
-    connected: float = 0.0
-    secured: float = 0.0
-    began: float = 0.0
-    """When the first byte of the answer came."""
-
-
-@dataclass
-class Exchange:
-    """An answer whose body is unread. `headers` and `blocks` have no secret of Ramet in them."""
-
-    status: int
-    reason: str
-    version: str
-    headers: Headers
-    address: str
-    marks: Marks
-    blocks: AsyncIterator[bytes] = field(repr=False)
-
-    def header(self, name: str) -> str | None:
-        """The last header of a name."""
-        found = [text for given, text in self.headers if given.lower() == name]
-        return found[-1] if found else None
 
 
 class Door:
-    """Opens exchanges within a `Network`. One per workspace."""
+    """Opens exchanges within a `Network`; without one only with `inside`, the loopback of the workspace's box."""
 
     def __init__(
         self,
-        network: Network,
+        network: Network | None,
         *,
         note: Note = lambda record: None,
         question: Question | None = None,
         resolver: Resolver | None = None,
         clock: Callable[[], float] = time.time,
+        inside: Dial | None = None,
     ) -> None:
         self.network = network
+        self.limits = NetworkLimits() if network is None else network.limits
         self.resolver = resolver or Resolver()
+        self.inside = inside
         self._note, self._question, self._clock = note, question, clock
         self._transport = Transport("a request to the network")
         self._remembered: set[tuple[str, str, int, str]] = set()
@@ -141,8 +72,8 @@ class Door:
 
     # ---------------------------------------------------------------------------------------------- deciding
 
-    async def _decide(self, out: Outgoing) -> Decision:
-        decision = self.network.decide(out)
+    async def _decide(self, network: Network, out: Outgoing) -> Decision:
+        decision = network.decide(out)
         if decision.verdict is not NetworkVerdict.ASK:
             return decision
         key = (out.session_id, out.target.host, out.target.port, decision.rule)
@@ -156,10 +87,13 @@ class Door:
         why = decision.reason or "it takes a permission that was not given"
         return decision._replace(verdict=NetworkVerdict.DENY, reason=why)
 
-    async def admit(self, caller: Caller, out: Outgoing, entry: dict[str, Any]) -> list[str]:
+    async def _admit(self, out: Outgoing, progress: Progress) -> list[str]:
         """Decide about a request; returns the addresses that may be contacted. Raises NetworkFailure."""
-        decision = await self._decide(out)
-        entry["rule"] = decision.rule
+        network = self.network
+        if network is None:
+            raise NetworkFailure(FailureKind.OFF, OFF)
+        decision = await self._decide(network, out)
+        progress.rule = decision.rule
         if decision.verdict is NetworkVerdict.DENY:
             raise _refused(out, decision)
         self._count_start()
@@ -167,16 +101,27 @@ class Door:
             found = await self.resolver.addresses(out.target.host, out.target.port)
         except OSError:
             raise NetworkFailure(FailureKind.RESOLVE, FailureKind.RESOLVE.value) from None
-        refusals = [self.network.refuses_address(out, address) for address in found]
+        refusals = [network.refuses_address(out, address) for address in found]
         allowed = [address for address, refusal in zip(found, refusals, strict=True) if refusal is None]
         if not allowed:
             refusal = next((one for one in refusals if one is not None), None)
-            entry["rule"] = refusal.rule if refusal is not None else ""
+            progress.rule = refusal.rule if refusal is not None else ""
             raise _refused(out, refusal or Decision(NetworkVerdict.DENY, "", "it has no address"))
         return allowed
 
+    def _stays_inside(self, out: Outgoing) -> bool:
+        """Whether a request is for the loopback of the box: no rule names the loopback of the machine for it."""
+        target = out.target
+        loopback = target.host == "localhost" or (target.is_address and plain_address(target.host).is_loopback)
+        if self.inside is None or not loopback:
+            return False
+        network = self.network
+        if network is None or network.decide(out).verdict is NetworkVerdict.DENY:
+            return True
+        return network.refuses_address(out, LOOPBACK if target.host == "localhost" else target.host) is not None
+
     def _count_start(self) -> None:
-        most = self.network.limits.requests_per_minute
+        most = self.limits.requests_per_minute
         if most is None:
             return
         now = time.monotonic()
@@ -188,43 +133,59 @@ class Door:
         self._starts.append(now)
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def _turn(self) -> AsyncIterator[None]:
         """One of the requests that may run at the same time."""
         loop = asyncio.get_running_loop()
         for other in list(self._turns):  # loops of other threads come and go meanwhile
             if other.is_closed():
                 self._turns.pop(other, None)
-        line = self._turns.setdefault(loop, asyncio.Semaphore(self.network.limits.concurrency))
+        line = self._turns.setdefault(loop, asyncio.Semaphore(self.limits.concurrency))
         async with line:
             yield
 
     @asynccontextmanager
-    async def recording(self, caller: Caller, out: Outgoing) -> AsyncIterator[dict[str, Any]]:
-        """Record one request, however it ends; what is inside fills in rule, address, status and bytes."""
-        started = time.monotonic()
-        entry: dict[str, Any] = {
-            "rule": "", "address": "", "status": 0, "bytes_sent": 0, "bytes_received": 0, "error": "",
-        }  # fmt: skip
+    async def _bounded(self) -> AsyncIterator[None]:
+        seconds = self.limits.timeout
+        try:
+            async with asyncio.timeout(seconds) as bound:
+                yield
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            why = f"the network policy ends a request after {seconds:g} seconds"
+            raise NetworkFailure(FailureKind.TIMEOUT, why) from None
+
+    def check_size(self, size: int) -> None:
+        """Refuse a body above the limit of the policy."""
+        if size > self.limits.body_bytes:
+            why = f"the network policy allows {self.limits.body_bytes} bytes for one body"
+            raise NetworkFailure(FailureKind.LIMIT, why)
+
+    @asynccontextmanager
+    async def recording(self, caller: Caller, out: Outgoing) -> AsyncIterator[Progress]:
+        """Record one request, however it ends."""
+        started, progress = time.monotonic(), Progress()
         verdict = "allow"
         try:
-            yield entry
+            yield progress
         except NetworkFailure as error:
-            entry["error"] = error.text
-            if error.kind is FailureKind.REFUSED:
+            progress.error = error.text
+            if error.kind in (FailureKind.REFUSED, FailureKind.OFF):
                 verdict = "deny"
             raise
         except BaseException as error:
-            entry["error"] = entry["error"] or type(error).__name__
+            progress.error = progress.error or type(error).__name__
             raise
         finally:
             target = out.target
             path = target.path if len(target.path) <= LONGEST_PATH else target.path[:LONGEST_PATH] + "..."
-            self._note(NetworkRecord(
-                self._clock(), caller.session_id, caller.agent_id, caller.client, out.method, target.scheme,
-                target.host, target.port, "" if out.tunnel else path, verdict, entry["rule"], entry["address"],
-                entry["status"], entry["bytes_sent"], entry["bytes_received"],
-                round(time.monotonic() - started, 6), entry["error"],
-            ))  # fmt: skip
+            if self.network is not None:
+                self._note(NetworkRecord(
+                    self._clock(), caller.session_id, caller.agent_id, caller.client, out.method, target.scheme,
+                    target.host, target.port, "" if out.tunnel else path, verdict, progress.rule, progress.address,
+                    progress.status, progress.bytes_sent, progress.bytes_received,
+                    round(time.monotonic() - started, 6), progress.error,
+                ))  # fmt: skip
 
     # ---------------------------------------------------------------------------------------------- exchanging
 
@@ -240,104 +201,81 @@ class Door:
         waits: Waits | None = None,
     ) -> AsyncIterator[Exchange]:
         """Send one request, and give its answer. `headers` are all that is sent, but for secrets and Host."""
-        waits = waits or Waits()
-        limits = self.network.limits
         out = Outgoing(method, target, caller.session_id, caller.agent_id)
         async with AsyncExitStack() as stack:
-            entry = await stack.enter_async_context(self.recording(caller, out))
-            try:
+            if self._stays_inside(out):
                 _check_installed()
-                if not _TOKEN.fullmatch(method):
-                    raise _refused(out, Decision(NetworkVerdict.DENY, "", "the method is not a word"))
-                async with asyncio.timeout(limits.timeout) as bound:
-                    addresses = await self.admit(caller, out, entry)
-                    await stack.enter_async_context(self.turn())
-                    exchange = await self._exchange(out, addresses, headers, body, waits, entry, stack)
-                    yield exchange
-            except TimeoutError:
-                if not bound.expired():
-                    raise
-                why = f"the network policy ends a request after {limits.timeout:g} seconds"
-                raise NetworkFailure(FailureKind.TIMEOUT, why) from None
+                request = _Request(self, out, Progress(), waits or Waits(), self.inside)
+                yield await request.send([LOOPBACK], headers, body, stack)
+                return
+            progress = await stack.enter_async_context(self.recording(caller, out))
+            _check_installed()
+            if not _TOKEN.fullmatch(method):
+                raise _refused(out, Decision(NetworkVerdict.DENY, "", "the method is not a word"))
+            await stack.enter_async_context(self._bounded())
+            addresses = await self._admit(out, progress)
+            await stack.enter_async_context(self._turn())
+            yield await _Request(self, out, progress, waits or Waits()).send(addresses, headers, body, stack)
 
     @asynccontextmanager
     async def tunnel(self, caller: Caller, target: Target) -> AsyncIterator[Tunnel]:
         """Connect to a host for a program that speaks TLS through it: only its host and port are known."""
-        limits = self.network.limits
         out = Outgoing("CONNECT", target, caller.session_id, caller.agent_id, tunnel=True)
         async with AsyncExitStack() as stack:
-            entry = await stack.enter_async_context(self.recording(caller, out))
-            try:
-                async with asyncio.timeout(limits.timeout) as bound:
-                    addresses = await self.admit(caller, out, entry)
-                    await stack.enter_async_context(self.turn())
-                    reader, writer = await _connect(addresses, target.port, entry)
-                    stack.callback(writer.close)
-                    entry["status"] = 200
-                    yield Tunnel(reader, writer, entry, self._check_size)
-            except TimeoutError:
-                if not bound.expired():
-                    raise
-                why = f"the network policy ends a request after {limits.timeout:g} seconds"
-                raise NetworkFailure(FailureKind.TIMEOUT, why) from None
+            progress = await stack.enter_async_context(self.recording(caller, out))
+            await stack.enter_async_context(self._bounded())
+            addresses = await self._admit(out, progress)
+            await stack.enter_async_context(self._turn())
+            connection = await _connect(addresses, target.port, progress)
+            stack.callback(connection.writer.close)
+            progress.status = 200
+            yield Tunnel(connection, progress, self.check_size)
 
-    async def _exchange(
-        self,
-        out: Outgoing,
-        addresses: Sequence[str],
-        headers: Sequence[tuple[str, str]],
-        body: Body,
-        waits: Waits,
-        entry: dict[str, Any],
-        stack: AsyncExitStack,
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+class _Request:
+    """One admitted request: to addresses of the internet, or to the box by `dial`."""
+
+    def __init__(self, door: Door, out: Outgoing, progress: Progress, waits: Waits, dial: Dial | None = None) -> None:
+        self._door, self._out, self._progress, self._waits, self._dial = door, out, progress, waits, dial
+        self._marks, self._started = Marks(), time.monotonic()
+
+    async def send(
+        self, addresses: Sequence[str], headers: Headers | Sequence[tuple[str, str]], body: Body, stack: AsyncExitStack
     ) -> Exchange:
-        target, marks, started = out.target, Marks(), time.monotonic()
+        target, progress = self._out.target, self._progress
+        network = self._door.network
+        credentials = network.credentials if network is not None and self._dial is None else ()
         plain = [(name, text) for name, text in headers if name.lower() != "host"]
-        signed = sign(self.network.credentials, out, target.request_line, plain)
-        asked = [("Host", target.authority), *signed.headers]
-        content = body if body is None or isinstance(body, bytes) else self._outgoing(body, entry)
+        signed = sign(credentials, self._out, target.request_line, plain)
         if isinstance(body, bytes):
-            self._check_size(len(body))
-            entry["bytes_sent"] = len(body)
-        response = await self._first_answer(out, addresses, asked, content, signed, waits, entry, marks, started)
+            self._count_sent(len(body))
+        elif body is not None:
+            body = self._outgoing(body)
+        response = await self._first_answer(addresses, signed, body)
         stack.push_async_callback(response.aclose)
-        marks.began = time.monotonic() - started
-        entry["status"] = response.status_code
+        self._marks.began = time.monotonic() - self._started
+        progress.status = response.status_code
         cover = Cover(signed.secrets)
         given = [(decode(name), cover.text(decode(text))) for name, text in response.headers.raw]
-        blocks = self._incoming(response, cover, entry)
         reason = decode(response.extensions.get("reason_phrase", b""))
         version = decode(response.extensions.get("http_version", b"HTTP/1.1"))
-        return Exchange(response.status_code, reason, version, given, entry["address"], marks, blocks)
+        blocks = self._incoming(response, cover)
+        return Exchange(response.status_code, reason, version, given, progress.address, self._marks, blocks)
 
-    async def _first_answer(
-        self,
-        out: Outgoing,
-        addresses: Sequence[str],
-        asked: Headers,
-        content: Body,
-        signed: Signed,
-        waits: Waits,
-        entry: dict[str, Any],
-        marks: Marks,
-        started: float,
-    ) -> httpx2.Response:
+    async def _first_answer(self, addresses: Sequence[str], signed: Signed, body: Body) -> httpx2.Response:
         """Ask one address after the other until one accepts a connection."""
-
-        async def trace(event: str, info: dict[str, Any]) -> None:
-            now = time.monotonic() - started
-            if event == "connection.connect_tcp.complete":
-                marks.connected = now
-            elif event == "connection.start_tls.complete":
-                marks.secured = now
-
+        target, waits = self._out.target, self._waits
+        asked = [("Host", target.authority), *signed.headers]
         for at, address in enumerate(addresses):
-            entry["address"] = address
+            self._progress.address = address
             try:
-                return await self._transport.send(
-                    out.method, out.target, address, asked, content, request_line=signed.request_line,
+                return await self._door._transport.send(
+                    self._out.method, target, address, asked, body, request_line=signed.request_line,
                     timeout=waits.silence, connect_timeout=waits.connect, verify=waits.verify,
-                    authorities=waits.authorities, trace=trace, exact=True,
+                    authorities=waits.authorities, trace=self._trace, exact=True, dial=self._dial,
                 )  # fmt: skip
             except Exception as error:
                 failure = failure_of(error)
@@ -347,17 +285,29 @@ class Door:
                     raise failure from None
         raise NetworkFailure(FailureKind.CONNECT, FailureKind.CONNECT.value)
 
-    async def _outgoing(self, body: AsyncIterator[bytes], entry: dict[str, Any]) -> AsyncIterator[bytes]:
+    async def _trace(self, event: str, info: dict[str, Any]) -> None:
+        now = time.monotonic() - self._started
+        if event == "connection.connect_tcp.complete":
+            self._marks.connected = now
+        elif event == "connection.start_tls.complete":
+            self._marks.secured = now
+
+    def _count_sent(self, size: int) -> None:
+        self._progress.bytes_sent += size
+        if self._dial is None:
+            self._door.check_size(self._progress.bytes_sent)
+
+    async def _outgoing(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for block in body:
-            entry["bytes_sent"] += len(block)
-            self._check_size(entry["bytes_sent"])
+            self._count_sent(len(block))
             yield block
 
-    async def _incoming(self, response: httpx2.Response, cover: Cover, entry: dict[str, Any]) -> AsyncIterator[bytes]:
+    async def _incoming(self, response: httpx2.Response, cover: Cover) -> AsyncIterator[bytes]:
         try:
             async for block in response.aiter_raw():
-                entry["bytes_received"] += len(block)
-                self._check_size(entry["bytes_received"])
+                self._progress.bytes_received += len(block)
+                if self._dial is None:
+                    self._door.check_size(self._progress.bytes_received)
                 if shown := cover.feed(block):
                     yield shown
         except Exception as error:
@@ -367,14 +317,6 @@ class Door:
             raise failure from None
         if rest := cover.rest():
             yield rest
-
-    def _check_size(self, size: int) -> None:
-        if size > self.network.limits.body_bytes:
-            why = f"the network policy allows {self.network.limits.body_bytes} bytes for one body"
-            raise NetworkFailure(FailureKind.LIMIT, why)
-
-    async def close(self) -> None:
-        await self._transport.close()
 
 
 @dataclass(frozen=True)
@@ -393,46 +335,31 @@ class SessionDoor:
 class Tunnel:
     """A connection to a host whose bytes Ramet counts and does not read."""
 
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    entry: dict[str, Any]
+    connection: Connection
+    progress: Progress
     check: Callable[[int], None]
 
-    async def pump(self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def relay(self, first: bytes, client: Connection) -> None:
         """Copy in both directions until both have ended; `first` was read already."""
-        self.writer.write(first)
-        self.entry["bytes_sent"] += len(first)
-        both = [
-            asyncio.ensure_future(self._copy(reader, self.writer, "bytes_sent")),
-            asyncio.ensure_future(self._copy(self.reader, writer, "bytes_received")),
-        ]
-        try:
-            await asyncio.gather(*both)
-        except ConnectionError:
-            return  # one side has gone
-        finally:
-            for one in both:
-                one.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
+        self.connection.writer.write(first)
+        self._sent(len(first))
+        await relay(client, self.connection, sent=self._sent, received=self._received)
 
-    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, counter: str) -> None:
-        while block := await reader.read(_BLOCK):
-            self.entry[counter] += len(block)
-            self.check(self.entry[counter])
-            writer.write(block)
-            await writer.drain()
-        if writer.can_write_eof():
-            writer.write_eof()
+    def _sent(self, size: int) -> None:
+        self.progress.bytes_sent += size
+        self.check(self.progress.bytes_sent)
+
+    def _received(self, size: int) -> None:
+        self.progress.bytes_received += size
+        self.check(self.progress.bytes_received)
 
 
-async def _connect(
-    addresses: Sequence[str], port: int, entry: dict[str, Any]
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(addresses: Sequence[str], port: int, progress: Progress) -> Connection:
     """Connect to the first address that accepts."""
     for address in addresses:
-        entry["address"] = address
+        progress.address = address
         try:
-            return await asyncio.open_connection(address, port)
+            return Connection(*await asyncio.open_connection(address, port))
         except OSError:
             continue
     raise NetworkFailure(FailureKind.CONNECT, FailureKind.CONNECT.value)

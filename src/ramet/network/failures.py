@@ -10,6 +10,7 @@ import ssl
 
 class FailureKind(enum.Enum):
     REFUSED = "refused by the network policy"
+    OFF = "the network is off"
     RESOLVE = "the host was not found"
     CONNECT = "the connection failed"
     CERTIFICATE = "the certificate cannot be verified"
@@ -27,7 +28,7 @@ class NetworkFailure(OSError):
 
     def __init__(self, kind: FailureKind, text: str, rule: str = "") -> None:
         self.kind, self.text, self.rule = kind, text, rule
-        super().__init__(errno.EACCES if kind is FailureKind.REFUSED else errno.EIO, text)
+        super().__init__(errno.EACCES if kind in (FailureKind.REFUSED, FailureKind.OFF) else errno.EIO, text)
 
 
 def failure_of(error: BaseException) -> NetworkFailure | None:

@@ -17,8 +17,10 @@ from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ramet.core.paths import decode, encode
-from ramet.network.door import Caller, Door, Waits
+from ramet.network.door import Door
+from ramet.network.exchange import Caller, Waits
 from ramet.network.failures import FailureKind, NetworkFailure
+from ramet.network.relay import BLOCK, Connection
 from ramet.network.targets import BadURL, Target, parse_host, parse_url, split_port
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 PORT: Final = 3128
 """Where the proxy listens, inside the box."""
 USER: Final = "ramet"
-BLOCK: Final = 64 * 1024
 HEAD_SECONDS: Final = 30.0
 """How long a client may take to say what it wants."""
 HOP_BY_HOP: Final = frozenset((
@@ -203,7 +204,7 @@ class Proxy:
             async with self._door.tunnel(caller, target) as tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 began = True
-                await tunnel.pump(link.trailing_data[0], reader, writer)
+                await tunnel.relay(link.trailing_data[0], Connection(reader, writer))
         except NetworkFailure as failure:
             if began:
                 writer.transport.abort()

@@ -7,6 +7,7 @@ counts: no proxy, no `.netrc`.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import httpx2
 
 Body = bytes | AsyncIterator[bytes] | None
+Dial = Callable[[int], Awaitable[socket.socket]]
+"""Connects to a port of the workspace's own loopback."""
 
 
 class Transport:
@@ -25,7 +28,7 @@ class Transport:
 
     def __init__(self, needed_for: str = "a mount over HTTP") -> None:
         self._needed_for = needed_for
-        self._pools: dict[tuple[asyncio.AbstractEventLoop, str, bool, str], httpx2.AsyncClient] = {}
+        self._pools: dict[tuple[asyncio.AbstractEventLoop, str, bool, str, bool], httpx2.AsyncClient] = {}
 
     async def send(
         self,
@@ -41,13 +44,14 @@ class Transport:
         verify: bool = True,
         authorities: str | None = None,
         exact: bool = False,
+        dial: Dial | None = None,
         trace: Callable[[str, dict[str, Any]], Awaitable[None]] | None = None,
     ) -> httpx2.Response:
         """The answer with its body unread, and no redirect followed.
 
-        The size of a body is added to `headers`, unless they are `exact`.
+        The size of a body is added to `headers`, unless they are `exact`. `dial` replaces the address.
         """
-        pool = self._pool(target.host, verify, authorities)
+        pool = self._pool(target.host, verify, authorities, dial)
         import httpx2
 
         line = target.request_line if request_line is None else request_line
@@ -68,14 +72,14 @@ class Transport:
             request.headers = httpx2.Headers([(name.encode(), _header(text)) for name, text in headers])
         return await pool.send(request, stream=True, follow_redirects=False)
 
-    def _pool(self, host: str, verify: bool, authorities: str | None) -> httpx2.AsyncClient:
+    def _pool(self, host: str, verify: bool, authorities: str | None, dial: Dial | None) -> httpx2.AsyncClient:
         """Connections of one loop to one host: hosts that share an address share no connection."""
         try:
             import httpx2
         except ImportError:
             raise missing_extra("http", self._needed_for) from None
 
-        key = asyncio.get_running_loop(), host, verify, authorities or ""
+        key = asyncio.get_running_loop(), host, verify, authorities or "", dial is not None
         found = self._pools.get(key)
         if found is None or found.is_closed:
             for other in list(self._pools):  # loops of other threads come and go meanwhile
@@ -84,9 +88,15 @@ class Transport:
             trust: ssl.SSLContext | bool = verify
             if verify and authorities is not None:
                 trust = ssl.create_default_context(cadata=authorities)
-            found = self._pools[key] = httpx2.AsyncClient(
-                trust_env=False, verify=trust, headers={"User-Agent": "ramet"}
-            )
+            options: dict[str, Any] = {"trust_env": False, "headers": {"User-Agent": "ramet"}}
+            if dial is None:
+                options["verify"] = trust
+            else:
+                from ramet.network.inside import InsideTransport
+
+                context = httpx2.create_ssl_context(verify=trust, trust_env=False)
+                options["transport"] = InsideTransport(dial, context)
+            found = self._pools[key] = httpx2.AsyncClient(**options)
         return found
 
     async def close(self) -> None:

@@ -17,7 +17,7 @@ from ramet.core.paths import ROOT, Path, decode
 from ramet.core.resource import Cap
 from ramet.core.stat import Kind, Stat
 from ramet.layers.readonly import Immutable
-from ramet.network.door import NetworkRecord
+from ramet.network.exchange import NetworkRecord
 from ramet.workspace.packed_log import PackedLog
 
 REQUESTS: Final = 10_000

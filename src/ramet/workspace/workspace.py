@@ -31,9 +31,11 @@ from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
 from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
 from ramet.native.options import NativeForm, as_native
+from ramet.native.ports import ListeningPort
 from ramet.native.tree_branch import TreeBranch
 from ramet.network.door import Door, SessionDoor
 from ramet.network.network import Network
+from ramet.network.relay import Connection
 from ramet.network.rules import Outgoing
 from ramet.shell.interp.main.shell import Shell
 from ramet.shell.interp.process.jobs import Pids
@@ -126,7 +128,7 @@ class Workspace:
         self.secrets = Secrets(secrets)
         self.history = History()
         self.recorder = Recorder(self.history, self.secrets, self.settings.clock)
-        self.door = None if self.network is None else Door(
+        self.door = None if self.network is None and self.native is None else Door(
             self.network, note=self.recorder.requested, question=self._ask_about_request, clock=self.settings.clock
         )  # fmt: skip
         self.commands = CommandRegistry()
@@ -388,6 +390,22 @@ class Workspace:
     async def complete(self, line: str, session_id: str = DEFAULT_SESSION_ID) -> Completion:
         """Complete the end of a command line: a command, an option, a variable or a path."""
         return await complete(line, self.get_session(session_id), self.commands, self.programs)
+
+    def ports(self) -> list[ListeningPort]:
+        """List the ports at which programs of the workspace listen, in the background too."""
+        return [] if self.programs is None else self.programs.ports.listening()
+
+    async def connect_port(self, port: int) -> Connection:
+        """Connect to a program that listens at a port of the workspace: `reader, writer = await ws.connect_port(8000)`.
+
+        Raises ConnectionRefusedError where nothing listens.
+        """
+        if self.programs is None:
+            raise RametError(
+                "native_unavailable", f"cannot reach port {port}: real programs are off in this workspace",
+                "Make it with Workspace(native=True), or open it with --native.",
+            )  # fmt: skip
+        return Connection(*await asyncio.open_connection(sock=await self.programs.ports.connect(port)))
 
     def recording(
         self,

@@ -14,12 +14,13 @@ from typing import Final
 from urllib.parse import unquote
 
 from ramet.commands.framework.command import Command, UsageError, flag, several, value
-from ramet.commands.network.off import OFF, door_of
+from ramet.commands.network.session import door_of
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
-from ramet.network.door import Exchange, SessionDoor, Waits
+from ramet.network.door import OFF, SessionDoor
+from ramet.network.exchange import Exchange, Waits
 from ramet.network.failures import FailureKind, NetworkFailure
 from ramet.network.targets import BadScheme, BadURL, Target, parse_url
 
@@ -367,7 +368,7 @@ def _disposition(exchange: Exchange) -> str:
 
 def _failed(failure: NetworkFailure, target: Target) -> WgetError:
     kind, place = failure.kind, f"{target.host}:{target.port}"
-    if kind in (FailureKind.REFUSED, FailureKind.LIMIT):
+    if kind in (FailureKind.REFUSED, FailureKind.OFF, FailureKind.LIMIT):
         return WgetError(NETWORK, f"wget: {failure.text}", always=True)
     if kind is FailureKind.RESOLVE:
         return WgetError(NETWORK, f"wget: unable to resolve host address ‘{target.host}’")

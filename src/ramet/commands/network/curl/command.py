@@ -13,12 +13,12 @@ from ramet.commands.network.curl.globs import expand, named
 from ramet.commands.network.curl.options import FORMS, VERSION_TEXT, CurlError, CurlOptions, Status
 from ramet.commands.network.curl.transfer import Shared, Transfer
 from ramet.commands.network.curl.write_out import Report, written
-from ramet.commands.network.off import OFF, door_of
+from ramet.commands.network.session import door_of
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
-from ramet.network.door import SessionDoor
+from ramet.network.door import OFF, SessionDoor
 
 URLENCODED: Final = "application/x-www-form-urlencoded"
 

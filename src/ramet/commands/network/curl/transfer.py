@@ -23,7 +23,8 @@ from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
-from ramet.network.door import Exchange, SessionDoor, Waits
+from ramet.network.door import SessionDoor
+from ramet.network.exchange import Exchange, Waits
 from ramet.network.failures import FailureKind, NetworkFailure
 from ramet.network.targets import BadScheme, BadURL, Target, parse_url
 
@@ -146,6 +147,8 @@ class Transfer:
         host, port = (place.host, place.port) if place is not None else ("", 0)
         if kind is FailureKind.REFUSED:
             return CurlError(Status.CONNECT, failure.text, always=True)
+        if kind is FailureKind.OFF:
+            return CurlError(Status.RESOLVE, failure.text, always=True)
         if kind is FailureKind.LIMIT:
             return CurlError(Status.SIZE, failure.text, always=True)
         if kind is FailureKind.TIMEOUT:
@@ -360,7 +363,7 @@ class Transfer:
         if packed not in ("gzip", "x-gzip", "deflate"):
             raise CurlError(Status.ENCODING, "Unrecognized content encoding type. libcurl understands deflate, gzip")
         inflater = zlib.decompressobj(47)
-        most = self._shared.door.door.network.limits.body_bytes
+        most = self._shared.door.door.limits.body_bytes
         size = 0
         try:
             async for block in exchange.blocks:

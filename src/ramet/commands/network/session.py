@@ -1,14 +1,9 @@
-"""What in-process clients say when the network is off."""
+"""The door of the session that a command runs in."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from ramet.core.proc import Proc
 from ramet.network.door import SessionDoor
-from ramet.network.network import REMEDY
-
-OFF: Final = f"the network is off in this workspace; {REMEDY}"
 
 
 def door_of(proc: Proc) -> SessionDoor | None:
