@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ramet.core.errors import RametError
 from ramet.native.bubblewrap import OLDEST, find_bubblewrap, version_of
 from ramet.native.cgroups import create_cgroup
+from ramet.native.fuse.mounts import REMEDY
 from ramet.native.options import Native, NativeLimits
 from ramet.native.runtime import Runtime
 from ramet.native.seccomp import machine_is_known
@@ -46,7 +47,7 @@ def ingredients() -> list[Ingredient]:
         _bounds(),
     ]  # fmt: skip
     if all(one.ok for one in found if one.required):
-        found.append(_box())
+        found += _box()
     return found
 
 
@@ -74,15 +75,24 @@ def _bounds() -> Ingredient:
     return Ingredient("bounds", True, "rlimits and a watchdog", remedy)
 
 
-def _box() -> Ingredient:
+def _box() -> list[Ingredient]:
+    """Build a box with a mount that is served by FUSE, too."""
     try:
         runtime = Runtime(Native())
         try:
             runtime.add_tree("/", lambda _: None)
+            runtime.remote.add("/remote", writable=False, late=False)
             runtime.open()
+            problem = runtime.remote.problem
         finally:
             runtime.close()
     except (RametError, OSError) as error:
         remedy = error.remediation if isinstance(error, RametError) else "See docs/native.md."
-        return Ingredient("box", False, str(error), remedy)
-    return Ingredient("box", True, "built with an overlay and entered")
+        return [Ingredient("box", False, str(error), remedy)]
+    return [
+        Ingredient("box", True, "built with an overlay and entered"),
+        Ingredient(
+            "FUSE", not problem, problem or "programs see remote mounts",
+            f"Programs do not see remote mounts. {REMEDY}", required=False,
+        ),
+    ]  # fmt: skip

@@ -253,7 +253,7 @@ def test_help_fits_a_narrow_terminal() -> None:
 def test_doctor(tmp_path: Path) -> None:
     done = command("doctor", "--json", home=tmp_path)
     rows = {row["check"]: row["state"] for row in json.loads(done.stdout)}
-    assert {"native bubblewrap", "FUSE", "CRIU", "git"} <= rows.keys()
+    assert {"native bubblewrap", "CRIU", "git"} <= rows.keys()
     assert done.returncode == 0 and rows["python"] == rows["shell"] == rows[f"store {tmp_path}"] == "ok"
 
 

@@ -75,10 +75,17 @@ def test_an_extra_that_is_absent_says_what_it_costs(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize("there", [False, True])
 def test_programs_say_what_they_are_for(there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}" if there else None)
-    monkeypatch.setattr("os.access", lambda *_: False)
     _, rows = examined(store=tmp_path)
     assert rows["git"][0] == rows["CRIU"][0] == ("ok" if there else "absent")
-    assert rows["FUSE"][0] == "absent" and ("/dev/fuse" in rows["FUSE"][1]) == there
+
+
+def test_a_missing_device_costs_remote_mounts_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ramet.native.fuse.DEVICE", "/dev/no-such-device")
+    status, rows = examined(store=tmp_path)
+    if rows.get("native box", ("",))[0] != "ok":
+        pytest.skip("no native programs here")
+    assert status == 0 and rows["native FUSE"][0] == "absent"
+    assert "/dev/no-such-device" in rows["native FUSE"][1] and "--device /dev/fuse" in rows["native FUSE"][1]
 
 
 def test_a_store_that_is_sound(tmp_path: Path) -> None:

@@ -93,7 +93,6 @@ EXTRAS: Final = {
 }
 PROGRAMS: Final = {"git": "no `export --git`, no pushes, no rendezvous"}
 NATIVE: Final = {
-    "FUSE": ("fusermount3", "mounting a workspace for real programs"),
     "CRIU": ("criu", "checkpoints of running sandboxes"),
 }
 """Programs and their future use. This version uses none of them, and the row says so."""
@@ -317,9 +316,7 @@ def _programs() -> Iterator[Finding]:
     for name, (program, purpose) in NATIVE.items():
         found = shutil.which(program)
         unused = f"for {purpose}, which this version does not do"
-        if name == "FUSE" and found and not os.access("/dev/fuse", os.R_OK | os.W_OK):
-            yield Finding(name, "absent", f"{found}, but /dev/fuse cannot be used; {unused}: nothing is lost")
-        elif found:
+        if found:
             yield Finding(name, "ok", f"{found}; {unused}")
         else:
             yield Finding(name, "absent", f"{unused}: nothing is lost")
