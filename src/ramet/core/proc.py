@@ -77,6 +77,17 @@ class JobTable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Daemon:
+    """Processes that a program of the machine has left behind."""
+
+    text: str
+    ended: Callable[[], Awaitable[object]]
+    """Wait until none is left."""
+    signal: Callable[[int], None]
+    """Signal all of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
     """What a shell offers to its commands besides files and streams; None where a command runs without a shell."""
 
@@ -95,6 +106,8 @@ class Services:
     """Give the function that delivers signals to a program of the machine, and None when it has ended."""
     ignored: Callable[[], Iterable[int]] = tuple
     """The signals that a program of the machine is to ignore."""
+    adopt: Callable[[Daemon], None] | None = None
+    """Put what a program has left behind into the job table."""
 
 
 @dataclass(slots=True)

@@ -132,7 +132,7 @@ async def _wait(sh: ShellState, argv: list[str], start: int, following: bool, va
     if following:
         return await _wait_next(sh, words, variable)
     if not words:
-        for job in list(sh.jobs.jobs):
+        for job in [job for job in sh.jobs.jobs if not job.daemon]:
             await sh.budget.yield_turn()
             status = await sh.jobs.wait(sh, job.process)
             if interrupted(sh):
@@ -197,7 +197,7 @@ async def _wait_one(sh: ShellState, word: str, variable: str | None) -> int:
 
 async def _wait_next(sh: ShellState, words: list[str], variable: str | None) -> int:
     """`wait -n`: the next job to end."""
-    chosen: list[Job] = [] if words else list(sh.jobs.jobs)
+    chosen: list[Job] = [] if words else [job for job in sh.jobs.jobs if not job.daemon]
     for word in words:
         await turn(sh)
         job = _found(sh, "wait", word)

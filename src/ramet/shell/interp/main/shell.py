@@ -34,6 +34,7 @@ from ramet.shell.interp.main import command_line as invocation
 from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.main.script_input import ScriptInput
 from ramet.shell.interp.main.script_lines import ALL, LINES, NOTHING, ScriptReader
+from ramet.shell.interp.process.daemons import adopt_daemon
 from ramet.shell.interp.process.descriptors import Description, Table, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
 from ramet.shell.interp.process.groups import ignored_signals, receive_signals
@@ -183,7 +184,8 @@ class Shell:
         receive = partial(receive_signals, sh)
         ignored = partial(ignored_signals, sh)
         return Services(
-            ProcessTable(sh), self.commands, self.workspace, self.programs, signal_group, self.network, receive, ignored
+            ProcessTable(sh), self.commands, self.workspace, self.programs, signal_group, self.network, receive, ignored,
+            partial(adopt_daemon, sh),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------- running

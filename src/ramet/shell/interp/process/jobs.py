@@ -37,7 +37,7 @@ class JobState(enum.Enum):
 class Job:
     """One `command &`."""
 
-    __slots__ = ("forgotten", "id", "notified", "process", "state", "status", "text")
+    __slots__ = ("daemon", "forgotten", "id", "notified", "process", "state", "status", "text")
 
     def __init__(self, number: int, process: Process, text: str) -> None:
         self.id, self.process, self.text = number, process, text
@@ -46,6 +46,8 @@ class Job:
         self.notified = False
         self.forgotten = False
         """Whether a `wait` without operands has reported its end; then its number is unknown."""
+        self.daemon = False
+        """Whether a program of the machine has left it behind: nothing waits for it unless it is named."""
 
     @property
     def pid(self) -> int:
@@ -277,7 +279,7 @@ class Jobs:
     async def let_start(self) -> None:
         """A shell that ends lets its jobs do what they need not wait for, as processes would meanwhile."""
         for _ in range(_TURNS):
-            if not any(job.running for job in self.jobs):
+            if not any(job.running and not job.daemon for job in self.jobs):
                 return
             await asyncio.sleep(0)
 
@@ -291,7 +293,7 @@ class Jobs:
             await asyncio.sleep(0)
 
     def _going(self) -> set[asyncio.Task[int]]:
-        return {job.process.task for job in self.jobs if job.running and not job.process.stopped}
+        return {job.process.task for job in self.jobs if job.running and not job.daemon and not job.process.stopped}
 
     def _unfinished(self) -> set[asyncio.Task[int]]:
         return {
