@@ -43,7 +43,7 @@ def show(
     left = max(20, (console.width - taken - 2 * len(columns)) // max(1, len(columns) - len(others)))
     for column in columns:
         bound: dict[str, Any] = {"no_wrap": True, "max_width": left} if column in ONE_LINE else {"overflow": "fold"}
-        table.add_column(column.replace("_", " "), **bound)
+        table.add_column(column.replace("_", " "), style=STYLES.get(column), **bound)
     for row in cells:
         table.add_row(*map(Text, row))
     console.print(table)
@@ -127,6 +127,10 @@ def ago(text: str) -> str:
 
 ONE_LINE: Final = ("message", "command")
 """Columns that a terminal shows on one line each, with an ellipsis where they are too long."""
+STYLES: Final = {
+    "revision": "yellow", "workspace": "green", "by": "cyan", "agent": "cyan", "id": "dim", "time": "dim",
+}  # fmt: skip
+"""Colours of columns on a terminal, by name."""
 FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "time": local_time,
     "until": local_time,

@@ -103,7 +103,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
             ),
         ),
         Verb(
-            "config", "", "Check, show and create configuration files; `config NAME` shows the one of a workspace.",
+            "config", "", "Check, show and create configuration files, of workspaces too.",
             (
                 Verb("check", "config.check", "List every error of a configuration file, with line and column."),
                 Verb("show", "config.show_config", "Print the configuration of a workspace or a file"),
@@ -122,7 +122,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
 
 SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "create": ("ramet create demo", "ramet create demo --config ramet.yaml"),
-    "ls": ("ramet ls", "ramet ls --json", "ramet ls demo@1:/src"),
+    "ls": ("ramet ls", "ramet ls demo", "ramet ls demo@1:/src"),
     "exec": (
         "ramet exec demo 'echo hello > /greeting; ls -l /'",
         "ramet exec demo --timeout 10 --cwd /src 'make-something' -m 'first build'",

@@ -6,7 +6,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from ramet.apps.cli.addresses import file_of, name_only, split_name
+from ramet.apps.cli.addresses import address, name_only, split_name
 from ramet.apps.cli.options import AsJson, ConfigFile, Message, Name, NativeMemory, Where, known_names, native_option
 from ramet.apps.cli.output import iso_time, report_note, revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
@@ -76,7 +76,7 @@ def create(
 
 def list_workspaces(
     place: Annotated[
-        str | None, Argument(help="NAME[@REVISION]:/path of a directory to list.", complete=known_names)
+        str | None, Argument(help="NAME[@REVISION][:/path] of a directory to list.", complete=known_names)
     ] = None,
     store: Where = HOME,
     trash: Annotated[bool, Option("--trash", help="List removed workspaces that can be restored.")] = False,
@@ -91,8 +91,8 @@ def list_workspaces(
         show(removed, ("workspace", "removed", "revision"), as_json, empty="the trash is empty")
         return
     if place is not None:
-        name, revision, path = file_of(place)
-        listed = [_entry_row(*entry) for entry in found[name].ls(path, revision)]
+        at = address(place)
+        listed = [_entry_row(*entry) for entry in found[at.name].ls(at.path or "/", at.revision)]
         columns = ("mode", "size", "time", "name", "target")
         show(listed, columns if any("target" in row for row in listed) else columns[:-1], as_json)
         return
