@@ -184,8 +184,8 @@ class Shell:
         receive = partial(receive_signals, sh)
         ignored = partial(ignored_signals, sh)
         return Services(
-            ProcessTable(sh), self.commands, self.workspace, self.programs, signal_group, self.network, receive, ignored,
-            partial(adopt_daemon, sh),
+            ProcessTable(sh), self.commands, self.workspace, self.programs, signal_group, self.network, receive,
+            ignored, partial(adopt_daemon, sh),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------- running
