@@ -33,11 +33,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ramet(folder: Path, *words: str, status: int = 0, **env: str) -> str:
+def ramet(folder: Path, *words: str, status: int = 0, env: dict[str, str] | None = None) -> str:
     plain = {name: value for name, value in os.environ.items() if not name.startswith("RAMET_")}
     done = subprocess.run(
         [sys.executable, "-m", "ramet.apps.cli", *words], cwd=folder, input="", capture_output=True, text=True,
-        env={**plain, "HOME": str(folder), "TOKEN": "tok-12345", **env}, check=False,
+        env={**plain, "HOME": str(folder), "TOKEN": "tok-12345", **(env or {})}, check=False,
     )  # fmt: skip
     assert done.returncode == status, done.stderr + done.stdout
     return done.stdout + done.stderr
@@ -115,15 +115,15 @@ def test_serve_with_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_workspace_keeps_the_file_that_it_was_made_with(folder: Path) -> None:
     assert ramet(folder, "create", "mine", "--config", "ramet.yaml") == "mine\n"
     env = {"RAMET_HOME": str(folder / "store")}
-    assert ramet(folder, "exec", "mine", "cat /data/f; echo $WHO $TOKEN", **env) == "from disk\nworld tok-12345\n"
-    assert "not here" in ramet(folder, "exec", "mine", "rm /x", status=126, **env)
+    assert ramet(folder, "exec", "mine", "cat /data/f; echo $WHO $TOKEN", env=env) == "from disk\nworld tok-12345\n"
+    assert "not here" in ramet(folder, "exec", "mine", "rm /x", status=126, env=env)
     (folder / "data" / "f").write_text("changed\n")
-    assert ramet(folder, "exec", "mine", "cat /data/f", **env) == "changed\n"
-    assert ramet(folder, "commit", "mine", **env) == "mine-2\n"
-    ramet(folder, "fork", "mine", "other", **env)
-    assert "not here" in ramet(folder, "exec", "other", "rm /data/f", status=126, **env)
-    ramet(folder, "rename", "other", "third", **env)
-    assert "not here" in ramet(folder, "exec", "third", "rm /data/f", status=126, **env)
+    assert ramet(folder, "exec", "mine", "cat /data/f", env=env) == "changed\n"
+    assert ramet(folder, "commit", "mine", env=env) == "mine-2\n"
+    ramet(folder, "fork", "mine", "other", env=env)
+    assert "not here" in ramet(folder, "exec", "other", "rm /data/f", status=126, env=env)
+    ramet(folder, "rename", "other", "third", env=env)
+    assert "not here" in ramet(folder, "exec", "third", "rm /data/f", status=126, env=env)
     kept = "".join(path.read_text("latin-1") for path in (folder / "store").rglob("*") if path.is_file())
     assert "tok-12345" not in kept and "env:TOKEN" in kept
 
@@ -132,28 +132,28 @@ def test_a_past_revision_has_the_rules_and_not_the_live_mounts(folder: Path) -> 
     (folder / "ramet.yaml").write_text(CONFIG.replace("mode: read", "mode: write"))
     ramet(folder, "create", "mine", "--config", "ramet.yaml")
     env = {"RAMET_HOME": str(folder / "store")}
-    ramet(folder, "exec", "mine", "cat /data/f; date > /x", **env)
+    ramet(folder, "exec", "mine", "cat /data/f; date > /x", env=env)
     (folder / "data" / "f").write_text("changed\n")
-    assert ramet(folder, "exec", "mine@1", "cat /data/f", **env) == "from disk\n"
-    assert "not here" in ramet(folder, "exec", "mine@1", "rm /data/f", status=126, **env)
+    assert ramet(folder, "exec", "mine@1", "cat /data/f", env=env) == "from disk\n"
+    assert "not here" in ramet(folder, "exec", "mine@1", "rm /data/f", status=126, env=env)
 
 
 def test_the_kept_file_is_shown_replaced_and_forgotten(folder: Path) -> None:
     env = {"RAMET_HOME": str(folder / "store")}
     ramet(folder, "create", "--config", "ramet.yaml")
-    shown = {row["setting"]: row["value"] for row in json.loads(ramet(folder, "config", "proj", "--json", **env))}
+    shown = {row["setting"]: row["value"] for row in json.loads(ramet(folder, "config", "proj", "--json", env=env))}
     assert shown["secrets.TOKEN"] == "env:TOKEN" and shown["env.WHO"] == "${WHO:-world}"
-    assert "<REDACTED>" in ramet(folder, "config", "show", "proj", "--resolved", **env)
+    assert "<REDACTED>" in ramet(folder, "config", "show", "proj", "--resolved", env=env)
     (folder / "ramet.yaml").write_text(CONFIG.replace("world", "moon"))
-    assert "has changed since" in ramet(folder, "exec", "proj", "echo $WHO", **env)
-    ramet(folder, "config", "use", "proj", "ramet.yaml", **env)
-    assert ramet(folder, "exec", "proj", "echo $WHO", **env) == "moon\n"
-    ramet(folder, "config", "use", "proj", "--forget", **env)
-    assert "No such file" in ramet(folder, "exec", "proj", "rm /x", status=1, **env)
-    assert "has no configuration" in ramet(folder, "config", "proj", **env)
-    assert "'nope' is neither a file nor a workspace" in ramet(folder, "config", "nope", status=3, **env)
-    assert "did you mean check?" in ramet(folder, "config", "chek", status=3, **env)
-    assert "missing argument FILE" in ramet(folder, "config", "use", "proj", status=2, **env)
+    assert "has changed since" in ramet(folder, "exec", "proj", "echo $WHO", env=env)
+    ramet(folder, "config", "use", "proj", "ramet.yaml", env=env)
+    assert ramet(folder, "exec", "proj", "echo $WHO", env=env) == "moon\n"
+    ramet(folder, "config", "use", "proj", "--forget", env=env)
+    assert "No such file" in ramet(folder, "exec", "proj", "rm /x", status=1, env=env)
+    assert "has no configuration" in ramet(folder, "config", "proj", env=env)
+    assert "'nope' is neither a file nor a workspace" in ramet(folder, "config", "nope", status=3, env=env)
+    assert "did you mean check?" in ramet(folder, "config", "chek", status=3, env=env)
+    assert "missing argument FILE" in ramet(folder, "config", "use", "proj", status=2, env=env)
 
 
 def test_a_secret_in_the_file_is_not_kept(folder: Path) -> None:
@@ -166,14 +166,14 @@ def test_a_secret_in_the_file_is_not_kept(folder: Path) -> None:
 def test_a_removed_workspace_comes_back_with_its_file_and_a_new_one_without(folder: Path) -> None:
     env = {"RAMET_HOME": str(folder / "store")}
     ramet(folder, "create", "mine", "--config", "ramet.yaml")
-    ramet(folder, "exec", "mine", "date > /x", **env)
-    ramet(folder, "rm", "mine", **env)
-    assert "no workspace" in ramet(folder, "exec", "mine", "date", status=3, **env)
-    ramet(folder, "restore", "mine", **env)
-    assert ramet(folder, "exec", "mine", "cat /data/f", **env) == "from disk\n"
-    ramet(folder, "rm", "mine", **env)
-    ramet(folder, "create", "mine", **env)
-    assert ramet(folder, "exec", "mine", "echo $WHO", **env) == "\n"
+    ramet(folder, "exec", "mine", "date > /x", env=env)
+    ramet(folder, "rm", "mine", env=env)
+    assert "no workspace" in ramet(folder, "exec", "mine", "date", status=3, env=env)
+    ramet(folder, "restore", "mine", env=env)
+    assert ramet(folder, "exec", "mine", "cat /data/f", env=env) == "from disk\n"
+    ramet(folder, "rm", "mine", env=env)
+    ramet(folder, "create", "mine", env=env)
+    assert ramet(folder, "exec", "mine", "echo $WHO", env=env) == "\n"
 
 
 def test_a_server_opens_a_workspace_with_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,5 +206,5 @@ def test_a_directory_is_mounted_live_until_it_is_unmounted(folder: Path) -> None
     assert "name the directory" in ramet(folder, "mount", "mine", "/x", "--live", status=2)
     ramet(folder, "create", "--config", "ramet.yaml")
     env = {"RAMET_HOME": str(folder / "store")}
-    assert "it has the configuration" in ramet(folder, "mount", "proj", "/x", place, "--live", status=1, **env)
+    assert "it has the configuration" in ramet(folder, "mount", "proj", "/x", place, "--live", status=1, env=env)
     assert "default" not in {row["agent"] for row in json.loads(ramet(folder, "history", "mine", "--json"))}
