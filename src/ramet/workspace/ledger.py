@@ -134,11 +134,12 @@ class FileLedger:
         """Whether this record alone made the file."""
         return self.source is None and self.last is record and not self.versions and not self.lost
 
-    def clone(self, now: Data | None) -> FileLedger:
+    def clone(self, now: Start) -> FileLedger:
         """The ledger of a copy, whose content is `now`."""
         twin = FileLedger(self.source, self.start, None, self.owners, list(self.versions), self.lost, self.foreign)
+        twin.before = self.before
         if self.last is not None:
-            if now is None:
+            if now is None or isinstance(now, _Committed):
                 twin.lost = True
             else:
                 twin.versions.append((self.last, now))
@@ -440,7 +441,7 @@ class Ledger:
             if mine is None:
                 base = None if source is None else lines.origin(self._taken.moves, source)
                 foreign = source is not None and self._is_foreign(source)
-                made = FileLedger(base, theirs.start, None, foreign=foreign)
+                made = FileLedger(base, theirs.start, None, foreign=foreign, before=theirs.before)
                 made.owners = None if theirs.owners is None else [ours(owner) for owner in theirs.owners]
             else:
                 made = mine.clone(theirs.start)
