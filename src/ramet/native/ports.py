@@ -91,7 +91,9 @@ class Ports:
         """List the ports at which programs listen that its loopback reaches, by number."""
         network = self._find()
         found: dict[int, ListeningPort] = {}
-        for name in ("tcp", "tcp6") if network is not None and network.alive else ():
+        if network is None or not network.alive:
+            return []
+        for name in ("tcp", "tcp6"):
             try:
                 with open(f"/proc/{network.pid}/net/{name}") as file:
                     rows = [row.split() for row in file.readlines()[1:]]
