@@ -46,7 +46,8 @@ def ramet(folder: Path, *words: str, status: int = 0, env: dict[str, str] | None
 def test_exec_with_a_file(folder: Path) -> None:
     command = "cat /data/f; echo $WHO $TOKEN; echo kept >> /kept; cat /kept"
     assert ramet(folder, "exec", "--config", "ramet.yaml", command) == "from disk\nworld tok-12345\nkept\n"
-    assert ramet(folder, "exec", command, WHO="you", RAMET_CONFIG="ramet.yaml").endswith("you tok-12345\nkept\nkept\n")
+    said = ramet(folder, "exec", command, env={"WHO": "you", "RAMET_CONFIG": "ramet.yaml"})
+    assert said.endswith("you tok-12345\nkept\nkept\n")
     assert "not here" in ramet(folder, "exec", "other", "rm /x", "--config=ramet.yaml", status=126)
     assert json.loads(ramet(folder, "ls", "--json", "--store", "store"))[0]["workspace"] == "other"
     assert "missing argument COMMAND" in ramet(folder, "exec", "lonely", status=2)
