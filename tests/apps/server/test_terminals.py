@@ -199,7 +199,7 @@ def test_their_number_is_limited(tmp_path: Path) -> None:
 def test_commands_share_a_session_and_are_committed(tmp_path: Path) -> None:
     async def test(app: App, connect: Open) -> None:
         talk = connect("/v1/workspaces/p/terminal?session=me")
-        assert await talk.until("ready") == {"type": "ready", "cwd": None}
+        assert await talk.until("ready") == {"type": "ready", "cwd": None, "native": False}
         ended = await talk.result("mkdir /src; cd /src; echo one > f; X=1")
         assert (ended["exit_code"], ended["cwd"]) == (0, "/src")
         assert (await talk.result("cat f; echo $X $TERM; false"))["exit_code"] == 1
@@ -340,7 +340,7 @@ def test_ctrl_c_is_a_key_of_the_terminal_of_a_program(tmp_path: Path) -> None:
     async def test(app: App, connect: Open) -> None:
         talk = connect()
         talk.run("python3 -c 'import time; print(1); time.sleep(1000)'")
-        await talk.until("ready")
+        assert (await talk.until("ready"))["native"]
         assert await talk.heard() == {"type": "raw", "on": True}
         await talk.shows(b"1\r\n")
         talk.type(b"\x03")

@@ -302,6 +302,18 @@ class OpenWorkspaces:
         own = None if config is None else config.native
         return own if own is not None else as_native(self.settings.native)
 
+    async def runs_native(self, name: str) -> bool:
+        """Whether commands of a workspace may run real programs here, without opening it."""
+        hosted = self._open.get(name)
+        if hosted is not None:
+            return hosted.ws.programs is not None
+        if self.native(name) is None or self.store is None:
+            return False
+        config = await self._config_of(name)
+        if config is not None and config.native is not None:
+            return True
+        return await self.blocking(self.store.repository.native_options.of, name) is not None
+
     def _native_options(self, name: str, config: Config | None) -> dict[str, Any]:
         """The option of `Store.open`: what its configuration says, lowered to what was asked for at its creation."""
         if self.native(name) is None:

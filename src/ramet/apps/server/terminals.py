@@ -153,7 +153,8 @@ class Terminal:
         bound = api.settings.bounds.terminals
         if api.terminals > bound:
             raise RametError("limit_exceeded", f"{bound} terminals are open", "Close one, and try again.")
-        self._out.put_nowait({"type": "ready", "cwd": await self._saved_cwd()})
+        found = {"cwd": await self._saved_cwd(), "native": await api.workspaces.runs_native(self._name)}
+        self._out.put_nowait({"type": "ready", **found})
 
     async def _saved_cwd(self) -> str | None:
         """The directory of the session, without opening the workspace; None for a new session."""
