@@ -7,7 +7,7 @@ CONFORMANCE ?= ../shared/conformance/run.py
 # Many tests start `ramet` as a program: without bytecode that is kept, each start compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: pictures help demo descriptions test test-fast test-plain test-typescript test-native-user test-emulators test-agents check audit format bench docs site spec-record spec-confirm conformance clean
+.PHONY: pictures vendor help demo descriptions test test-fast test-plain test-typescript test-native-user test-emulators test-agents check audit format bench docs site spec-record spec-confirm conformance clean
 
 help:
 	@echo "make demo          install and show the whole idea in a few seconds"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench         ours beside the real tools and the installed peers"
 	@echo "make docs          regenerate the reference pages"
 	@echo "make pictures      take the pictures of the README again"
+	@echo "make vendor        fetch the terminal emulator of the console from npm again"
 	@echo "make site          build the documentation as a site, into build/site"
 	@echo "make spec-record   record what real bash and GNU tools print (in a sandbox)"
 	@echo "make spec-confirm  re-check the recorded tables against the real tools"
@@ -199,6 +200,9 @@ docs: $(STAMP)
 
 pictures: $(STAMP) $(VENV)/.programs
 	$(BIN)/python docs/pictures.py
+
+vendor: $(STAMP) $(VENV)/.node
+	$(WITH_NODE) $(BIN)/python tests/apps/ui/vendor.py
 
 # The site has tools of its own, which nothing else needs.
 .venv-site/.installed: Makefile

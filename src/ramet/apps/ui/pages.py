@@ -30,7 +30,7 @@ from ramet.apps.ui.renderer import CHARACTERS, Renderer
 UI: Final = "/ui"
 TYPES: Final = {
     ".html": b"text/html; charset=utf-8", ".css": b"text/css; charset=utf-8",
-    ".js": b"text/javascript; charset=utf-8", ".svg": b"image/svg+xml",
+    ".js": b"text/javascript; charset=utf-8", ".svg": b"image/svg+xml", ".txt": b"text/plain; charset=utf-8",
 }  # fmt: skip
 POLICY: Final = "; ".join((
     "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' blob:", "connect-src 'self'",
