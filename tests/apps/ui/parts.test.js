@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Painter } from "./lib/ansi.js";
 import { Rows } from "./lib/csv.js";
 import { lanes } from "./lib/graph.js";
+import { common as commonHead, drawn, LineEditor, LineInput, place as cursor, width } from "./lib/lineeditor.js";
 import { changed, differing, hunks } from "./lib/linediff.js";
 import { crumbs, decodeBytes, decodeText, encodeText, parsePlace, place, resolved } from "./lib/names.js";
 import { runs } from "./lib/paint.js";
@@ -208,4 +209,159 @@ test("comma-separated values come as rows, however they are cut", () => {
     assert.deepEqual([...rows.feed(text.slice(0, cut)), ...rows.feed(text.slice(cut), true)], wanted);
   }
   assert.equal(new Rows("\t").feed("a\tb\n").length, 1);
+});
+
+// ------------------------------------------------------------------------------------------------ command lines
+
+/** A screen that does what an editor writes: enough of a terminal to see where everything is. */
+class Glass {
+  rows = [[]];
+  row = 0;
+  column = 0;
+
+  constructor(columns) {
+    this.columns = columns;
+  }
+
+  write(text) {
+    // eslint-disable-next-line no-control-regex
+    for (const [piece, count, kind] of text.matchAll(/\x1b\[[?0-9;]*?(\d*)([A-Za-z])|[\s\S]/gu)) {
+      if (kind === "A") this.row -= Number(count || 1);
+      else if (kind === "C") this.column += Number(count || 1);
+      else if (kind === "J") {
+        this.rows.length = this.row + 1;
+        this.rows[this.row].length = Math.min(this.column, this.rows[this.row].length);
+      } else if (kind) continue;
+      else if (piece === "\r") this.column = 0;
+      else if (piece === "\b") this.column = Math.max(0, this.column - 1);
+      else if (piece === "\n") this.#down();
+      else {
+        const cells = width(piece);
+        if (this.column + cells > this.columns) {
+          this.#down();
+          this.column = 0;
+        }
+        this.rows[this.row][this.column] = piece;
+        if (cells === 2) this.rows[this.row][this.column + 1] = "";
+        this.column += cells;
+      }
+    }
+  }
+
+  #down() {
+    this.row += 1;
+    this.rows[this.row] ??= [];
+  }
+
+  get text() {
+    return this.rows.map((row) => Array.from(row, (one) => one ?? " ").join("")).join("\n");
+  }
+}
+
+function editing({ columns = 20, past = [], words = null } = {}) {
+  const glass = new Glass(columns);
+  const done = [];
+  const editor = new LineEditor({
+    write: (text) => glass.write(text), columns: () => glass.columns, submit: (text) => done.push(text),
+    complete: async (before) => (done.push(`complete ${before}`), words), interrupt: () => done.push("^C"), leave: (backwards) => done.push(backwards ? "back" : "on"),
+  }, past);
+  editor.begin([["p", "1"], ["$ "]]);
+  return { glass, done, editor };
+}
+
+test("a line is edited by the keys of a shell", () => {
+  for (const [keys, text] of [
+    ["abc\x7f", "ab"], ["abc\x1b[D\x1b[D\x7f", "bc"], ["abc\x01X", "Xabc"], ["ab\x01\x05c", "abc"], ["one two\x17", "one "], ["one two\x15", ""],
+    ["one two\x01\x0b", ""], ["one two\x15\x19\x19", "one twoone two"], ["one two\x1b[1;5D\x1b[1;5Dx", "xone two"], ["ab\x01\x1b[3~", "b"], ["a\x04b", "ab"],
+    ["\x1b[200~two\r\nlines\x1b[201~", "two\nlines"], ["é😀\x7f", "é"], ["😀\x1b[Da", "a😀"], ["a\x1b[99~b\x1b[Zc", "abc"], ["日本\x1bbX", "X日本"],
+  ]) {
+    const { editor } = editing();
+    editor.feed(keys);
+    assert.equal(editor.text, text, JSON.stringify(keys));
+  }
+});
+
+test("what is seen is what is edited, however the line wraps", () => {
+  const pick = random(5);
+  const keys = ["a", "bc ", "日", "é", "\x7f", "\x1b[D", "\x1b[C", "\x01", "\x05", "\x17", "\t", "\x1b[200~x\ny\x1b[201~", "\x1b[3~", "long words here "];
+  for (let turn = 0; turn < 300; turn++) {
+    const { glass, editor } = editing({ columns: 5 + pick(12) });
+    for (let at = 0; at < 25; at++) {
+      const key = keys[pick(keys.length)];
+      if (key === "\t" && !editor.text) continue;
+      editor.feed(key);
+      const whole = new Glass(glass.columns);
+      whole.write(`p$ ${drawn(editor.text).replace(/\n/g, "\r\n")}`);
+      assert.equal(glass.text.trimEnd(), whole.text.trimEnd(), JSON.stringify([glass.columns, editor.text]));
+    }
+  }
+});
+
+test("the cursor is where the next character appears", () => {
+  assert.deepEqual(cursor("12345", 5), { row: 1, column: 0 });
+  assert.deepEqual(cursor("1234日", 5), { row: 1, column: 2 });
+  assert.deepEqual(cursor("a\nbc", 5), { row: 1, column: 2 });
+  assert.deepEqual([width("a"), width("日"), width("\u0301"), width("😀")], [1, 2, 0, 2]);
+});
+
+test("Enter submits, and gives back what was typed ahead", () => {
+  const { editor, done } = editing();
+  assert.equal(editor.feed("ls\rnext"), "next");
+  assert.deepEqual(done, ["ls"]);
+});
+
+test("an incomplete line goes on in the next one", () => {
+  const { editor, done, glass } = editing({ columns: 40 });
+  editor.feed("for x in 1; do\r");
+  editor.again();
+  editor.feed("done\r");
+  assert.deepEqual(done, ["for x in 1; do", "for x in 1; do\ndone"]);
+  assert.equal(glass.text, "p$ for x in 1; do\ndone\n");
+});
+
+test("earlier lines are found by their beginning and by search", () => {
+  const { editor, glass } = editing({ columns: 60, past: ["make test", "ls -la", "make check"] });
+  editor.feed("ma\x1b[A");
+  assert.equal(editor.text, "make check");
+  editor.feed("\x1b[A");
+  assert.equal(editor.text, "make test");
+  editor.feed("\x1b[B\x1b[B");
+  assert.equal(editor.text, "ma");
+  editor.feed("\x15\x12la");
+  assert.equal(editor.text, "ls -la");
+  assert.match(glass.text, /\(search\) la: ls -la/);
+  editor.feed("\x12\x05!");
+  assert.equal(editor.text, "ls -la!");
+});
+
+test("Tab completes what is certain, and lists what is not", async () => {
+  const found = editing({ columns: 40, words: { start: 4, words: ["file.py ", "file.txt "] } });
+  found.editor.feed("cat fi\t");
+  await null;
+  await null;
+  assert.equal(found.editor.text, "cat file.");
+  found.editor.feed("\t");
+  await null;
+  await null;
+  assert.equal(found.glass.text, "p$ cat file.\nfile.py   file.txt\np$ cat file.");
+  const late = editing({ words: { start: 0, words: ["whole "] } });
+  late.editor.feed("wh\tx");
+  await null;
+  await null;
+  assert.equal(late.editor.text, "whx", "another key has come first");
+  late.editor.feed("\x15\t\x1b[Z");
+  assert.deepEqual(late.done.slice(-2), ["on", "back"], "an empty line lets the focus go");
+  assert.equal(commonHead(["ab", "abc", "abd"]), "ab");
+});
+
+test("a command that reads gets whole lines, as from a terminal", () => {
+  const glass = new Glass(20);
+  const sent = [];
+  const input = new LineInput({ write: (text) => glass.write(text), send: (text) => sent.push(text), interrupt: () => sent.push("^C"), end: () => sent.push("end") });
+  input.feed("ab\x7fc\r日\x7fx\x04\x04gone\x15\x1b[A\x03");
+  assert.deepEqual(sent, ["ac\n", "x", "end", "^C"]);
+  assert.match(glass.text, /^ac\nx/);
+  input.feed("\x1b[200~1\n2\n3\x1b[201~");
+  assert.deepEqual(sent.slice(-1), ["1\n2\n"]);
+  assert.equal(input.take(), "3");
 });

@@ -91,7 +91,8 @@ def _serve(store: str, place: str, name: str | None, port: int, browser: bool, c
         told = "Press Enter for a new link, Ctrl-C to stop."
     print(f"The link works once. {told}", file=sys.stderr)
     configs = {} if described is None else {described.name or "*": described}
-    settings = ServerSettings(token=token, configs=configs, idle=IDLE, tune_gc=True)
+    # As `ramet exec` does for the same user, it runs real programs in workspaces that were created --native.
+    settings = ServerSettings(token=token, configs=configs, idle=IDLE, native=True, tune_gc=True)
     serve(served, settings=settings, mounts={UI: pages}, listening=at)
 
 

@@ -16,6 +16,9 @@ export class Problem extends Error {
 
 export const hasToken = () => token !== "";
 
+/** The token as the name of a subprotocol: a WebSocket has no headers of its own. */
+export const bearer = () => btoa(String.fromCharCode(...new TextEncoder().encode(token))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+
 export function keepToken(text) {
   token = text;
   if (text) sessionStorage.setItem(KEY, text);

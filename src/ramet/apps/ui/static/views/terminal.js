@@ -1,29 +1,45 @@
-// A terminal: commands in a workspace, their output as it comes, and a way to stop them.
+// A terminal: commands in a workspace, their output as it comes, completion, and a way to stop them.
 
 import { get, run, workspacePath } from "../lib/api.js";
 import { Painter } from "../lib/ansi.js";
 import { button, h, refill } from "../lib/dom.js";
 import { name as safe, notice, problemBox } from "../lib/frame.js";
+import { common } from "../lib/lineeditor.js";
 import { place } from "../lib/names.js";
+import { greeted } from "../lib/talk.js";
 import { duration, oneLine, plural, visible } from "../lib/text.js";
+import { screen } from "./screen.js";
+import { recall, remember, sessionField } from "./session.js";
 import { heading, loaded } from "./shared.js";
 
 const KEPT = 200_000;
 /** Characters of one command's output that stay on the page. */
-const REMEMBERED = 200;
+const OFFERED = 100; // completions that are listed
 
 export async function terminal({ route, signal }) {
   const { name, rev } = route;
   const { info } = await loaded(route, signal);
-  const screen = h("div", { class: "screen", role: "log", "aria-label": "Output", tabindex: "0" });
-  const prompt = h("label", { class: "prompt", for: "command" }, "$");
-  const field = h("textarea", { id: "command", rows: 1, spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-label": "Command", "data-first": true, placeholder: "Type a command, e.g. ls -la" });
+  const session = { id: "default", changed: () => null };
+  const found = rev ? null : await greeted(name, session.id, signal);
+  const [ready, connection] = found ?? [{ cwd: null }, null];
+  if (connection && !ready.native) connection.close();
+  return h("div", { class: "page wide term" },
+    heading(info, "terminal", rev), where(info, name, rev),
+    ready.native ? screen({ name, signal }, ready, connection, session) : lineTerminal({ name, rev, signal }, ready, session));
+}
+
+/** Commands one after the other, for workspaces without programs of the machine, and for the past. */
+function lineTerminal({ name, rev, signal }, ready, session) {
+  const screen_ = h("div", { class: "screen", role: "log", "aria-label": "Output", tabindex: "0" });
+  const prompt = h("label", { class: "prompt", for: "command" }, ready.cwd ? `${oneLine(ready.cwd)} $` : "$");
+  const field = h("textarea", { id: "command", rows: 1, spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-label": "Command", "aria-describedby": "offered", "data-first": true, placeholder: "Type a command, e.g. ls -la" });
+  const offered = h("div", { id: "offered", class: "offered", role: "status", hidden: true });
   const stop = h("button", { type: "button", class: "danger", disabled: true, title: "Ctrl-C" }, "Stop");
-  const session = h("input", { value: "default", "aria-label": "Session", list: "sessions", spellcheck: "false", size: 12 });
   const known = h("datalist", { id: "sessions" });
   const past = recall(name);
   let running = null;
   let at = past.length;
+  let asked = 0;
 
   const grow = () => {
     field.rows = Math.min(10, field.value.split("\n").length);
@@ -40,18 +56,19 @@ export async function terminal({ route, signal }) {
   async function submit() {
     const command = field.value;
     if (!command.trim() || running) return;
+    say("");
     remember(name, past, command);
     at = past.length;
     set("");
     running = new AbortController();
     stop.disabled = false;
     const block = h("div", { class: "ran" }, h("pre", { class: "said" }, h("span", { class: "prompt" }, `${prompt.textContent} `), visible(command)));
-    screen.append(block);
-    await execute(block, name, { command, session: session.value.trim() || "default", ...(rev && { revision: rev }) }, running.signal, screen);
+    screen_.append(block);
+    await execute(block, name, { command, session: session.id, ...(rev && { revision: rev }) }, running.signal, screen_);
     running = null;
     stop.disabled = true;
     if (!rev && !signal.aborted) await located();
-    bottom(screen);
+    bottom(screen_);
     field.focus();
   }
 
@@ -59,32 +76,58 @@ export async function terminal({ route, signal }) {
     try {
       const { sessions } = await get(workspacePath(name, "/sessions"), {}, signal);
       refill(known, sessions.map((one) => h("option", { value: one.id })));
-      const mine = sessions.find((one) => one.id === (session.value.trim() || "default"));
+      const mine = sessions.find((one) => one.id === session.id);
       if (mine) prompt.textContent = `${oneLine(mine.cwd)} $`;
     } catch {
       prompt.textContent = "$"; // only how the prompt looks
     }
   }
 
-  field.addEventListener("input", grow);
+  async function complete() {
+    const mine = (asked += 1);
+    const { value, selectionStart: cursor } = field;
+    const before = value.slice(0, cursor);
+    let found;
+    try {
+      found = await get(workspacePath(name, "/completions"), { line: before, session: session.id, revision: rev }, signal);
+    } catch (error) {
+      if (error.name !== "AbortError") say(`Cannot complete: ${error.message}`);
+      return;
+    }
+    if (mine !== asked || field.value !== value || field.selectionStart !== cursor) return;
+    const start = [...before].slice(0, found.start).join("").length;
+    const head = common(found.words);
+    if (head.length > cursor - start || found.words.length === 1) {
+      field.setRangeText(head, start, cursor, "end");
+      grow();
+    } else say(found.words.length ? found.words.slice(0, OFFERED).map((word) => /[^/]*\/?$/.exec(word.trimEnd())[0]).join("   ") + (found.words.length > OFFERED ? `   and ${plural(found.words.length - OFFERED, "more")}` : "") : "Nothing completes this.");
+  }
+  const say = (text) => {
+    offered.hidden = !text;
+    offered.textContent = text && visible(text);
+  };
+
+  field.addEventListener("input", () => {
+    grow();
+    say("");
+  });
   field.addEventListener("keydown", (event) => {
     const plain = !event.ctrlKey && !event.altKey && !event.metaKey;
     const { value, selectionStart: start, selectionEnd: end } = field;
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit();
+    else if (event.key === "Tab" && !event.shiftKey && plain && value) complete();
+    else if (event.key === "Escape" && !offered.hidden) say("");
     else if (event.key === "c" && event.ctrlKey && start === end) running ? interrupt() : set("");
-    else if (event.key === "l" && event.ctrlKey) refill(screen);
+    else if (event.key === "l" && event.ctrlKey) refill(screen_);
     else if (event.key === "ArrowUp" && plain && !value.slice(0, start).includes("\n")) set(past[(at = Math.max(0, at - 1))] ?? value);
     else if (event.key === "ArrowDown" && plain && !value.slice(end).includes("\n")) set(past[(at = Math.min(past.length, at + 1))] ?? "");
     else return;
     event.preventDefault();
   });
-  if (info.open && !rev) await located();
-  return h("div", { class: "page wide term" },
-    heading(info, "terminal", rev),
-    where(info, name, rev),
-    h("div", { class: "console" }, screen,
-      h("div", { class: "entry-line" }, prompt, field),
-      h("div", { class: "bar small" }, stop, button("Clear", () => refill(screen)), !rev && h("label", { class: "session" }, "session ", session, known), h("span", { class: "faint keys" }, "Enter runs · Shift-Enter new line · ↑ ↓ history · Ctrl-C stops"))));
+  session.changed = () => located();
+  return h("div", { class: "console" }, screen_, offered,
+    h("div", { class: "entry-line" }, prompt, field),
+    h("div", { class: "bar small" }, stop, button("Clear", () => refill(screen_)), !rev && sessionField(session, known), h("span", { class: "faint keys" }, "Enter runs · Shift-Enter new line · Tab completes · ↑ ↓ history · Ctrl-C stops")));
 }
 
 /** What a command does to who else works here. */
@@ -159,21 +202,3 @@ function ended(block, { exit_code: code, timed_out: late, truncated, duration_ms
 
 const isBottom = (screen) => screen.scrollHeight - screen.scrollTop - screen.clientHeight < 40;
 const bottom = (screen) => screen.scrollTo(0, screen.scrollHeight);
-
-const recall = (name) => {
-  try {
-    return JSON.parse(sessionStorage.getItem(`ramet-commands-${name}`)) ?? [];
-  } catch {
-    return [];
-  }
-};
-
-function remember(name, past, command) {
-  if (past[past.length - 1] !== command) past.push(command);
-  past.splice(0, past.length - REMEMBERED);
-  try {
-    sessionStorage.setItem(`ramet-commands-${name}`, JSON.stringify(past));
-  } catch {
-    past.splice(0, past.length - 1); // the browser keeps no more: this tab remembers the last one
-  }
-}
