@@ -31,7 +31,7 @@ from ramet.apps.server.request import (
 )
 from ramet.apps.server.routes import ROUTES, Route
 from ramet.apps.server.settings import ServerSettings
-from ramet.apps.server.terminals import Terminal
+from ramet.apps.server.terminals import TerminalConnection
 from ramet.workspace.recorder import acting
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import StoredWorkspace
@@ -153,7 +153,7 @@ class Api:
         self.terminals += 1
         try:
             with acting(principal=self.access.principal(call) or ""), self.access.as_principal(call):
-                await Terminal(self, call, receive, send).serve()
+                await TerminalConnection(self, call, receive, send).serve()
         finally:
             self.terminals -= 1
 

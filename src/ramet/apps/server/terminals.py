@@ -1,4 +1,4 @@
-"""`Terminal`: a person's terminal over a WebSocket: commands of one session, the keys they read, what they show.
+"""`TerminalConnection`: the terminal of a person over a WebSocket: commands of one session, their keys and output.
 
 The client sends text frames with JSON, and keys as binary frames:
 
@@ -28,6 +28,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
@@ -99,7 +100,7 @@ class _Closed(Exception):
         self.code, self.reason = code, reason
 
 
-class Terminal:
+class TerminalConnection:
     """One connected client."""
 
     def __init__(self, api: Api, call: Call, receive: Receive, send: Send) -> None:
@@ -263,7 +264,7 @@ class Terminal:
         hosted = await api.workspaces.enter(self._name)
         try:
             asked = models.Exec(command=command, session=self._session)
-            limits = hosted.ws.settings.limits.with_(output_bytes=Limits().output_bytes)
+            limits = replace(hosted.ws.settings.limits, output_bytes=Limits().output_bytes)
             known = {one.session_id for one in hosted.ws.list_sessions()}
             if self._session not in known:
                 if len(known) >= api.settings.bounds.sessions:
