@@ -76,7 +76,13 @@ $(EMULATORS)/descriptions/.fetched: $(VENV)/.node Makefile
 	  echo "cannot fetch $(DESCRIPTIONS) $(DISCOVERY); exchanges with services are not checked against them" >&2; }
 descriptions: $(EMULATORS)/descriptions/.fetched
 
-test: $(STAMP) $(VENV)/.programs $(VENV)/.node descriptions
+# A type checker of users, next to mypy.
+PYRIGHT := $(EMULATORS)/node_modules/.bin/pyright
+$(PYRIGHT): $(VENV)/.node
+	@$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) pyright@1.1.414 || \
+	  echo "cannot install pyright; its test is skipped" >&2
+
+test: $(STAMP) $(VENV)/.programs $(VENV)/.node descriptions $(PYRIGHT)
 	$(WITH_NODE) $(BIN)/python -m pytest -n 2 --dist worksteal
 	@$(MAKE) --no-print-directory test-native-user
 	@$(MAKE) --no-print-directory test-typescript

@@ -263,7 +263,7 @@ def test_dispatch_obeys_modes_and_is_recorded() -> None:
         with pytest.raises(OSError, match="Read-only"):
             await ws.dispatch("write", "/ro/f", b"x")
         with pytest.raises(RametError, match="unknown operation"):
-            await ws.dispatch("explode", "/f")
+            await ws.dispatch("explode", "/f")  # type: ignore[arg-type]
         assert [op.verb for op in ws.history.operations()][:2] == ["write", "read"]
 
     asyncio.run(act())

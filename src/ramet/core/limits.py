@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path as HostPath
 from typing import Final
@@ -109,9 +109,6 @@ class Limits:
     def whole(self) -> int:
         """The most bytes that a command may hold of one input."""
         return min(self.whole_bytes, self.string_bytes * _WHOLE_STRINGS)
-
-    def with_(self, **changes: object) -> Limits:
-        return replace(self, **changes)  # type: ignore[arg-type]
 
 
 _WHOLE_STRINGS: Final = 4

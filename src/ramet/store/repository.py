@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError, wrong_type
@@ -30,7 +30,7 @@ from ramet.store.model.graph import newest_first
 from ramet.store.model.ids import RevisionId, TreeId, revision_id
 from ramet.store.model.revisions import Revision, decode
 from ramet.store.objects.log import Log, ObjectLog
-from ramet.store.objects.objects import Objects, open_objects, prove_create
+from ramet.store.objects.objects import ObjectKeywords, Objects, open_objects, prove_create
 from ramet.store.packs.catalog import REWRITE_AFTER
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
@@ -47,7 +47,7 @@ from ramet.store.refs.workspace_options import WorkspaceOptions
 from ramet.store.verbs.diff import Difference, compare
 
 if TYPE_CHECKING:
-    from ramet.store.checkout.directory import Receipt
+    from ramet.store.checkout.directory import CheckoutKeywords, Receipt
     from ramet.store.crypto.encrypted_objects import Shredded
     from ramet.store.crypto.wrapping_keys import KeySource
     from ramet.store.gc.collect import Collected
@@ -62,6 +62,16 @@ CACHED_REVISIONS: Final = 10_000
 """Revisions that are cached in memory."""
 LOW_MEMORY_REVISIONS: Final = 512
 """The same in low-memory mode for a local store, where reading one again is cheap."""
+
+
+class StoreKeywords(ObjectKeywords, total=False):
+    """The options of a store as keyword arguments; `Repository` says what they mean."""
+
+    clock: Callable[[], float]
+    refs: str | None
+    refs_name: str | None
+    key: KeySource | None
+    plain_cache: bool
 
 
 class Repository:
@@ -86,7 +96,7 @@ class Repository:
         key: KeySource | None = None,
         plain_cache: bool = False,
         principal: str | None = None,
-        **options: Any,
+        **options: Unpack[ObjectKeywords],
     ) -> None:
         objects = open_objects(where, **options) if isinstance(where, str) else where
         elsewhere, claim = None, None
@@ -604,7 +614,9 @@ class Repository:
         """
         return LazyTree(self.packs, self.scope(name)).resource(tree)
 
-    def checkout(self, revision: Revision, prefix: str | None, target: str, **options: Any) -> Receipt:
+    def checkout(
+        self, revision: Revision, prefix: str | None, target: str, **options: Unpack[CheckoutKeywords]
+    ) -> Receipt:
         """Write all mounts of a revision, or the one at a prefix, to a real directory.
 
         Options as in `store.checkout.directory.checkout`.

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from ramet.core.limits import Limits
 from ramet.core.resource import Resource
+from ramet.native.options import NativeForm
+from ramet.network.network import Network
 from ramet.workspace.history import MetaValue
 from ramet.workspace.loop_thread import LoopThread
+from ramet.workspace.mounts import MountForm, MountMode
+from ramet.workspace.operations import Operation, OperationKeywords
+from ramet.workspace.policy import Policy
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
-from ramet.workspace.workspace import Stdin, Workspace
+from ramet.workspace.snapshot.archive import Target
+from ramet.workspace.workspace import Settings, Stdin, Workspace
 
 
 class SyncWorkspace:
@@ -22,9 +28,28 @@ class SyncWorkspace:
     print(ws.execute("ls /data").text)
     """
 
-    def __init__(self, *args: Any, workspace: Workspace | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        mounts: Mapping[str, MountForm] | None = None,
+        *,
+        workspace: Workspace | None = None,
+        env: Mapping[str, str] | None = None,
+        secrets: Mapping[str, str] | None = None,
+        policy: Policy | Mapping[str, Any] | None = None,
+        limits: Limits | None = None,
+        settings: Settings | None = None,
+        native: NativeForm | None = None,
+        network: Network | Mapping[str, Any] | None = None,
+    ) -> None:
+        """Make a workspace, or take one that is not used in another loop."""
+        given: dict[str, Any] = {
+            "mounts": mounts, "env": env, "secrets": secrets, "policy": policy, "limits": limits,
+            "settings": settings, "native": native, "network": network,
+        }  # fmt: skip
+        if workspace is not None and (extra := [name for name, value in given.items() if value is not None]):
+            raise TypeError(f"cannot pass {', '.join(extra)} with a workspace")
         self._thread = LoopThread("ramet-sync")
-        self.workspace = workspace or self._thread.call(lambda: Workspace(*args, **kwargs))
+        self.workspace = workspace or self._thread.call(lambda: Workspace(**given))
 
     def __enter__(self) -> SyncWorkspace:
         return self
@@ -64,23 +89,48 @@ class SyncWorkspace:
 
         return self._thread.run(act())
 
-    def dispatch(self, op: str, path: str, *args: Any, **kwargs: Any) -> Any:
-        return self._thread.run(self.workspace.dispatch(op, path, *args, **kwargs))
+    def dispatch(
+        self,
+        op: Operation,
+        path: str,
+        *args: Any,
+        session_id: str = DEFAULT_SESSION_ID,
+        **options: Unpack[OperationKeywords],
+    ) -> Any:
+        """As `Workspace.dispatch`, but returns the result."""
+        return self._thread.run(self.workspace.dispatch(op, path, *args, session_id=session_id, **options))
 
-    def mount(self, prefix: str, resource: Resource, *args: Any) -> None:
-        self._thread.call(lambda: self.workspace.mount(prefix, resource, *args))
+    def mount(self, prefix: str, resource: Resource, mode: MountMode | str = MountMode.WRITE) -> None:
+        """Mount a resource; visible to all sessions at once."""
+        self._thread.call(lambda: self.workspace.mount(prefix, resource, mode))
 
     def unmount(self, prefix: str) -> Resource:
+        """Remove a mount, and return its open resource."""
         return self._thread.run(self.workspace.unmount(prefix))
 
-    def snapshot(self, target: Any, compress: str | None = None) -> None:
+    def snapshot(self, target: Target, compress: str | None = None) -> None:
+        """As `Workspace.snapshot`."""
         self._thread.call(lambda: self.workspace.snapshot(target, compress))
 
     @classmethod
-    def load(cls, source: Any, *args: Any, **kwargs: Any) -> SyncWorkspace:
-        return cls(workspace=Workspace.load(source, *args, **kwargs))
+    def load(
+        cls,
+        source: Target,
+        resources: Mapping[str, Resource] | None = None,
+        *,
+        secrets: Mapping[str, str] | None = None,
+        strict: bool = False,
+        max_bytes: int | None = None,
+        settings: Settings | None = None,
+    ) -> SyncWorkspace:
+        """As `Workspace.load`."""
+        loaded = Workspace.load(
+            source, resources, secrets=secrets, strict=strict, max_bytes=max_bytes, settings=settings
+        )
+        return cls(workspace=loaded)
 
     def copy(self) -> SyncWorkspace:
+        """As `Workspace.copy`."""
         return SyncWorkspace(workspace=self._thread.call(self.workspace.copy))
 
     def close(self) -> None:

@@ -9,20 +9,19 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import msgspec
 
 from ramet.backends.local.ram import RAMResource
-from ramet.core import ops
 from ramet.core.errors import RametError, wrong_type
 from ramet.core.limits import DEFAULT_LIMITS, Limits
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.proc import User
-from ramet.core.resource import Batching, Data, How, Posting, Resource
-from ramet.core.stat import Kind, Stat
+from ramet.core.resource import Batching, Posting, Resource
+from ramet.core.stat import Kind
 from ramet.core.streams import BytesReader, IteratorReader, Reader
 from ramet.layers.cache import Cache
 from ramet.layers.memory_cache import MemoryCache
@@ -50,6 +49,7 @@ from ramet.workspace.execution import Execution
 from ramet.workspace.history import History, MetaValue, ObserverResource
 from ramet.workspace.ledger import Ledger, Look, look_at, look_at_node
 from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mount, as_mounts, parse_prefix
+from ramet.workspace.operations import OPERATIONS, Operation, OperationKeywords
 from ramet.workspace.policy import Allowed, Policy, Question, Request
 from ramet.workspace.programs import OFF, USUAL, NativePrograms
 from ramet.workspace.recorder import OpenRecord, Recorder, check_meta
@@ -370,7 +370,7 @@ class Workspace:
                 raise wrong_type(what, value, f"Pass a {kinds.__name__}.")
         bounds = limits or self.settings.limits
         if timeout is not None:
-            bounds = bounds.with_(wall_time=timeout)
+            bounds = replace(bounds, wall_time=timeout)
         call = Call(
             command=command,
             session=self.get_session(session_id),
@@ -437,17 +437,22 @@ class Workspace:
         return register
 
     async def dispatch(
-        self, op: str, path: str, *args: Any, session_id: str = DEFAULT_SESSION_ID, **kwargs: Any
+        self,
+        op: Operation,
+        path: str,
+        *args: Any,
+        session_id: str = DEFAULT_SESSION_ID,
+        **options: Unpack[OperationKeywords],
     ) -> Any:
         """Run one low-level operation, with the modes, cache, policy and records of a command."""
-        verb = _OPERATIONS.get(op)
+        verb = OPERATIONS.get(op)
         if verb is None:
-            known = ", ".join(sorted(_OPERATIONS))
+            known = ", ".join(sorted(OPERATIONS))
             raise RametError("invalid_argument", f"unknown operation {op!r}", f"use one of {known}")
         if not isinstance(path, str):
             raise wrong_type("a path", path, "Pass text.")
         session = self.get_session(session_id)
-        return await verb(session.fs, parse(path, session.cwd), *args, **kwargs)
+        return await verb(session.fs, parse(path, session.cwd), *args, **options)
 
     # ------------------------------------------------------------------------------------------- lifecycle
 
@@ -618,31 +623,6 @@ def _layers(resource: Resource) -> list[Resource]:
     while (inner := getattr(found[-1], "inner", None)) is not None:
         found.append(inner)
     return found
-
-
-async def _read(fs: SessionFS, path: Path, start: int = 0, stop: int | None = None) -> bytes:
-    return b"".join([block async for block in fs.read(path, start, stop)])
-
-
-async def _write(fs: SessionFS, path: Path, data: Data | str, how: How = How.REPLACE) -> Stat:
-    return await fs.write(path, data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data, how)
-
-
-async def _list(fs: SessionFS, path: Path) -> list[tuple[str, Stat]]:
-    return await ops.scan_sorted(fs, path)
-
-
-_OPERATIONS: dict[str, Callable[..., Any]] = {
-    "stat": lambda fs, path, follow=True: fs.stat(path, follow),
-    "scan": _list,
-    "read": _read,
-    "write": _write,
-    "mkdir": lambda fs, path: fs.mkdir(path),
-    "remove": lambda fs, path: fs.remove(path),
-    "rename": lambda fs, path, to: fs.rename(path, parse(to)),
-    "copy": lambda fs, path, to: fs.copy(path, parse(to)),
-    "setattr": lambda fs, path, attrs: fs.setattr(path, attrs),
-}
 
 
 # -------------------------------------------------------------------------------------------------- branches

@@ -35,8 +35,8 @@ def google(name: str) -> Callable[[], Resource]:
 
 
 def s3(service: str, **place: str) -> Callable[[], Resource]:
-    keys = {"aws_access_key_id": SECRET, "aws_secret_access_key": SECRET}
-    return lambda: b.S3Resource(b.S3Config.of(service, bucket="data", **place, **keys))
+    given: Any = {**place, "aws_access_key_id": SECRET, "aws_secret_access_key": SECRET}
+    return lambda: b.S3Resource(b.S3Config.of(service, bucket="data", **given))
 
 
 KEYS = ("aws_access_key_id", "aws_secret_access_key")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypedDict, TypeVar, Unpack
 
 from ramet.apps.client.http import Address, Http, async_lines, quote_text, refusal, without_none
 from ramet.apps.client.reference import RemoteRef, as_kind, as_pin, as_revision
@@ -36,16 +36,32 @@ if TYPE_CHECKING:
     from ramet.store.repair.verify import Report
     from ramet.store.verbs.key_admin import RingReport
     from ramet.store.verbs.trash import RemovedWorkspace
-    from ramet.workspace.stored.archive_import import ImportResult
+    from ramet.workspace.stored.archive_import import ImportKeywords, ImportResult
 
 T = TypeVar("T")
 QUIET: Final = 1.0
 """Seconds without an event after which all past events have arrived."""
-SERVED: Final = (
-    "resources", "mounts", "secrets", "settings", "wait", "commit", "every", "pins", "withhold", "scan", "env",
-    "policy", "prepare", "drafts",
-)  # fmt: skip
-"""Options of `Store.open` that the server decides."""
+
+
+class ServedKeywords(TypedDict, total=False):
+    """Options of `Store.open` that the server decides; giving one is refused by its name."""
+
+    resources: object
+    mounts: object
+    secrets: object
+    settings: object
+    wait: object
+    commit: object
+    every: object
+    pins: object
+    withhold: object
+    scan: object
+    env: object
+    policy: object
+    prepare: object
+    drafts: object
+    native: object
+    network: object
 
 
 def connect(url: str, token: str | None = None, *, timeout: float | None = None) -> RemoteStore:
@@ -143,14 +159,19 @@ class RemoteStore:
         return self._ref(found.name).find(found.revision)
 
     def open(
-        self, name: str, revision: RevisionLike | None = None, *, readonly: bool = False, **options: Any
+        self,
+        name: str,
+        revision: RevisionLike | None = None,
+        *,
+        readonly: bool = False,
+        **options: Unpack[ServedKeywords],
     ) -> RemoteWorkspace:
         """Open a live workspace, or with `NAME@REV` a past revision; use it with `async with`.
 
         The server's options and configuration replace the other options of a local store.
         """
         for option in options:
-            if option not in SERVED:
+            if option not in ServedKeywords.__annotations__:
                 raise TypeError(f"open() got an unexpected keyword argument {option!r}")
             raise RametError("unsupported", f"cannot set {option!r} on a server", "omit it, or configure the server")
         found = parse_address(name)
@@ -164,7 +185,7 @@ class RemoteStore:
             at=self._address.url,
         )
 
-    def import_archive(self, name: str, source: Target, **options: Any) -> ImportResult:
+    def import_archive(self, name: str, source: Target, **options: Unpack[ImportKeywords]) -> ImportResult:
         """Import a snapshot, or any other tar, as a revision; create the workspace if needed."""
         return self._ref(name).import_archive(source, **options)
 

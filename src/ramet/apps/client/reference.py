@@ -43,7 +43,7 @@ from ramet.store.verbs.diff import Difference
 from ramet.workspace.snapshot.archive import Target
 
 if TYPE_CHECKING:
-    from ramet.store.checkout.directory import Receipt
+    from ramet.store.checkout.directory import How, Receipt
     from ramet.store.verbs.blame import BlameLine
     from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.merge import Side
@@ -406,12 +406,16 @@ class RemoteRef:
     # --------------------------------------------------------------------------------------- interchange
 
     def checkout(
-        self, target: str, revision: RevisionLike | None = None, prefix: str | None = None, **options: Any
+        self,
+        target: str | os.PathLike[str],
+        revision: RevisionLike | None = None,
+        prefix: str | None = None,
+        *,
+        how: How = "copy",
+        verify: bool = False,
+        progress: Progress = silent,
     ) -> Receipt:
-        """Write all mounts, or the one at `prefix`, to a local directory; `left_out` names mounts without content.
-
-        Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`.
-        """
+        """Write all mounts, or the one at `prefix`, to a local directory; `left_out` names mounts without content."""
         from ramet.workspace.stored.store import Store
 
         with tempfile.TemporaryDirectory(prefix="ramet-checkout-") as place:
@@ -420,7 +424,7 @@ class RemoteRef:
                 file.seek(0)
                 here = Store(f"{place}/store")
                 here.import_archive("it", file, kind="snapshot")
-            return here["it"].checkout(target, None, prefix, **options)
+            return here["it"].checkout(target, None, prefix, how=how, verify=verify, progress=progress)
 
     def export(
         self,

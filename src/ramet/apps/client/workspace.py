@@ -6,7 +6,7 @@ import base64
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 
 import httpx2
 import msgspec
@@ -35,6 +35,7 @@ from ramet.core.stat import Attrs, Kind, Stat
 from ramet.store.model.revisions import MountState, Revision
 from ramet.workspace.completion import Completion
 from ramet.workspace.execution import Channels, Execution
+from ramet.workspace.operations import OPERATIONS, Operation, OperationKeywords
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 Stdin = bytes | str | AsyncIterator[bytes] | None
 SHORT: Final = 1 << 20
 """Largest stdin in bytes that is sent inside the JSON request."""
-OPERATIONS: Final = ("stat", "scan", "read", "write", "mkdir", "remove", "rename", "copy", "setattr")
 
 
 class RemoteWorkspace:
@@ -318,12 +318,17 @@ class RemoteWorkspace:
     # ---------------------------------------------------------------------------------------------- files
 
     async def dispatch(
-        self, op: str, path: str, *args: Any, session_id: str = DEFAULT_SESSION_ID, **kwargs: Any
+        self,
+        op: Operation,
+        path: str,
+        *args: Any,
+        session_id: str = DEFAULT_SESSION_ID,
+        **options: Unpack[OperationKeywords],
     ) -> Any:
         """Run one low-level operation by its name in a local workspace."""
         if op not in OPERATIONS:
             raise RametError("invalid_argument", f"unknown operation {op!r}", f"use one of {', '.join(OPERATIONS)}")
-        return await getattr(self, op)(path, *args, session_id=session_id, **kwargs)
+        return await getattr(self, op)(path, *args, session_id=session_id, **options)
 
     def _at(self, path: str, session_id: str) -> str:
         session = "" if session_id == DEFAULT_SESSION_ID else f"&session={quote_text(session_id)}"

@@ -334,7 +334,7 @@ class OpenWorkspaces:
     def _workspace_settings(self, config: Config | None = None) -> Settings:
         said = Settings() if config is None else config.workspace_settings
         bound = min(self.settings.bounds.output_bytes, said.limits.output_bytes)
-        return replace(said, limits=said.limits.with_(output_bytes=bound))
+        return replace(said, limits=replace(said.limits, output_bytes=bound))
 
     def _check_room(self) -> None:
         if len(self._open) >= self.settings.bounds.workspaces:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict, Unpack
 
 from ramet.backends.objects.config import StoreConfig
 from ramet.backends.objects.object_store import ObjectResource
@@ -36,6 +36,23 @@ PRESETS: Final = {
 """Services by name. `aws` needs no endpoint."""
 
 
+class ServiceKeywords(TypedDict, total=False):
+    """What `S3Config.of` takes: the places in the endpoint of a service, and the fields of a configuration."""
+
+    account: str
+    endpoint: str
+    namespace: str
+    project: str
+    endpoint_url: str | None
+    prefix: str
+    aws_access_key_id: str | None
+    aws_secret_access_key: str | None
+    aws_session_token: str | None
+    anonymous: bool
+    virtual_hosted: bool
+    ttl: float
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class S3Config(StoreConfig):
     """A bucket and its credentials. Without keys, those of the environment or the machine's role are used."""
@@ -56,20 +73,21 @@ class S3Config(StoreConfig):
     secrets = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 
     @classmethod
-    def of(cls, service: str, *, bucket: str, region: str | None = None, **given: Any) -> S3Config:
+    def of(cls, service: str, *, bucket: str, region: str | None = None, **given: Unpack[ServiceKeywords]) -> S3Config:
         """The configuration for a service of the table: `S3Config.of("r2", account="...", bucket="...")`."""
         preset = PRESETS.get(service)
         if preset is None:
             known = ", ".join(PRESETS)
             raise RametError("invalid_config", f"unknown service {service!r}", f"use one of {known}, or endpoint_url")
         own = {field.name for field in fields(cls)}
-        places = {name: str(given.pop(name)) for name in list(given) if name not in own}
+        settings: dict[str, Any] = {name: value for name, value in given.items() if name in own}
+        places = {name: str(value) for name, value in given.items() if name not in own}
         region = region or preset.region or "us-east-1"
         try:
             endpoint = preset.endpoint.format(region=region, **places)
         except KeyError as missing:
             raise RametError("invalid_config", f"{service} needs {missing.args[0]}", "give it by name") from None
-        return cls(bucket=bucket, region=region, service=service, **{"endpoint_url": endpoint or None, **given})
+        return cls(bucket=bucket, region=region, service=service, **{"endpoint_url": endpoint or None, **settings})
 
     @property
     def kind(self) -> str:  # type: ignore[override]

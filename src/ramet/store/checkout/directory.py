@@ -18,7 +18,7 @@ import stat as modes
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, TypedDict
 
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
@@ -61,6 +61,14 @@ class Receipt:
     """Paths with wrong content because the store is damaged."""
     left_out: tuple[str, ...] = ()
     """Mounts whose files are not in the store: remote ones that are saved as their configuration."""
+
+
+class CheckoutKeywords(TypedDict, total=False):
+    """The options of `checkout` as keyword arguments."""
+
+    how: How
+    verify: bool
+    progress: Progress
 
 
 def checkout(

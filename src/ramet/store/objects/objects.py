@@ -11,9 +11,9 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypedDict, Unpack
 
 from ramet.core.errors import RametError, missing_extra
 
@@ -366,9 +366,32 @@ def delete_all(objects: Objects, keys: Sequence[str]) -> None:
         objects.delete(key)
 
 
-def open_objects(url: str, **options: Any) -> Objects:
+class ObjectKeywords(TypedDict, total=False):
+    """How an object store is reached, beyond its URL and the environment. A path and memory take none of these."""
+
+    cache: str
+    """The directory of this machine that keeps objects; by default one per store below the user's cache directory."""
+    endpoint: str
+    region: str
+    access_key_id: str
+    secret_access_key: str
+    session_token: str
+    virtual_hosted_style_request: bool
+    skip_signature: bool
+    config: Mapping[str, Any]
+    """Any other setting of obstore's S3, GCS and Azure stores."""
+    client_options: Mapping[str, Any]
+    retry_options: Mapping[str, Any]
+    credential_provider: Callable[[], Any]
+
+
+def open_objects(url: str, **options: Unpack[ObjectKeywords]) -> Objects:
     """Open the objects at `memory:`, a path, or a URL that obstore understands (`s3://bucket/prefix`, `gs://`,
     `az://`)."""
+    if unknown := sorted(set(options) - set(ObjectKeywords.__annotations__)):
+        raise TypeError(f"got an unexpected keyword argument {unknown[0]!r}")
+    if options and "://" not in url and not url.startswith("memory:"):
+        raise RametError("invalid_argument", f"{', '.join(options)}: {url} is no object store", "Omit these options.")
     if url in ("memory:", "memory://"):
         return MemoryObjects()
     if "://" not in url:
@@ -378,7 +401,8 @@ def open_objects(url: str, **options: Any) -> Objects:
     except ImportError:
         raise missing_extra("s3", f"a store at {url.split('://')[0]}://") from None
     cache = options.pop("cache", "") or _cache_folder(url)
-    return ObstoreObjects(from_url(url, **options), local=cache)
+    made: Any = from_url
+    return ObstoreObjects(made(url, **options), local=cache)
 
 
 def _cache_folder(url: str) -> str:

@@ -25,7 +25,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
@@ -52,6 +52,7 @@ from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import Store, StoredWorkspace, home
 
 if TYPE_CHECKING:
+    from ramet.store.repository import StoreKeywords
     from ramet.workspace.stored.store import WorkspaceOpener
     from ramet.workspace.workspace import Workspace
 
@@ -134,21 +135,22 @@ class AgentRun:
         *,
         store: str | Store | None = None,
         checkpointer: Checkpointer | None = None,
-        **options: Any,
+        principal: str | None = None,
+        **options: Unpack[StoreKeywords],
     ) -> None:
         """Open the store of a namespace.
 
         `checkpointer` saves process images for `terminate(checkpoint=True)`, which fails without one. `options` are
-        those of `Store` (`key`, `principal`, ...), when `store` is an address; the default is that of the command line
+        those of `Store` (`key`, `refs`, ...), when `store` is an address; the default is that of the command line
         (`$RAMET_HOME`, or `~/.ramet`).
         """
         self.namespace = namespace
         store = home() if store is None else store
         place = namespace_address(store if isinstance(store, str) else "", namespace)
         if isinstance(store, str):
-            store = Store(place, **options)
-        elif options:
-            raise TypeError(f"cannot pass {', '.join(options)} with an open Store")
+            store = Store(place, principal=principal, **options)
+        elif options or principal is not None:
+            raise TypeError(f"cannot pass {', '.join(options) or 'principal'} with an open Store")
         self.store = store
         self.checkpointer = checkpointer
 

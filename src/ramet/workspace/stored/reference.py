@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ramet.core.errors import RametError, wrong_type
 from ramet.core.paths import decode, parse
@@ -26,7 +26,7 @@ from ramet.store.verbs.diff import Difference
 from ramet.workspace.snapshot.archive import Target
 
 if TYPE_CHECKING:
-    from ramet.store.checkout.directory import Receipt
+    from ramet.store.checkout.directory import How, Receipt
     from ramet.store.verbs.blame import BlameLine
     from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.merge import Side
@@ -313,15 +313,17 @@ class StoredWorkspaceRef:
         target: str | os.PathLike[str],
         revision: RevisionLike | None = None,
         prefix: str | None = None,
-        **options: Any,
+        *,
+        how: How = "copy",
+        verify: bool = False,
+        progress: Progress = silent,
     ) -> Receipt:
-        """Write all mounts, or the one at `prefix`, to a directory; `left_out` names mounts without content.
-
-        Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`.
-        """
+        """Write all mounts, or the one at `prefix`, to a directory; `left_out` names mounts without content."""
         if not isinstance(target, str | os.PathLike):
             raise wrong_type("a directory", target, "Pass a path.")
-        return self._repository.checkout(self.find(revision), prefix, os.fspath(target), **options)
+        return self._repository.checkout(
+            self.find(revision), prefix, os.fspath(target), how=how, verify=verify, progress=progress
+        )
 
     def export(
         self,

@@ -29,7 +29,7 @@ from ramet.store.refs.leases import holder_name
 from ramet.store.refs.refs import RefEntry, check_text
 from ramet.store.refs.resolve import RevisionLike
 from ramet.store.refs.retention import STORE, Pin, Retention
-from ramet.store.repository import Repository
+from ramet.store.repository import Repository, StoreKeywords
 from ramet.store.verbs.key_admin import Keys
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.policy import Policy
@@ -66,7 +66,11 @@ class Store:
     """Workspaces by name, at a path, in memory (`memory:`) or on an object store (`s3://bucket/prefix`)."""
 
     def __init__(
-        self, where: str | os.PathLike[str] | Objects | None = None, *, principal: str | None = None, **options: Any
+        self,
+        where: str | os.PathLike[str] | Objects | None = None,
+        *,
+        principal: str | None = None,
+        **options: Unpack[StoreKeywords],
     ) -> None:
         """Open the store at an address; by default `$RAMET_HOME`, or `~/.ramet`."""
         where = home() if where is None else where

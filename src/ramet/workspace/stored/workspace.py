@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
@@ -37,8 +37,9 @@ from ramet.workspace.execution import Execution
 from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.ledger import FILE_BYTES, Attribution, Ledger, Taken
 from ramet.workspace.mounts import Mount, MountForm, as_mode
+from ramet.workspace.operations import Operation, OperationKeywords
 from ramet.workspace.result import IOResult
-from ramet.workspace.session import DEFAULT_AGENT_ID
+from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
 from ramet.workspace.snapshot.archive import SnapshotReader
 from ramet.workspace.snapshot.state import RestoreReport, apply_state_dict, to_state_dict
 from ramet.workspace.snapshot.tar import TarIndex
@@ -221,9 +222,16 @@ class StoredWorkspace(Workspace):
 
         return execution.followed_by(commit)
 
-    async def dispatch(self, op: str, path: str, *args: Any, **kwargs: Any) -> Any:
+    async def dispatch(
+        self,
+        op: Operation,
+        path: str,
+        *args: Any,
+        session_id: str = DEFAULT_SESSION_ID,
+        **options: Unpack[OperationKeywords],
+    ) -> Any:
         """As `Workspace.dispatch`; with `drafts="each"` the change is durable when the call ends."""
-        done = await super().dispatch(op, path, *args, **kwargs)
+        done = await super().dispatch(op, path, *args, session_id=session_id, **options)
         await self.acknowledge()
         return done
 

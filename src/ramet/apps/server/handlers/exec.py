@@ -9,7 +9,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 
 from ramet.apps.server import models
@@ -187,7 +187,7 @@ def _execution(
 ) -> Execution:
     limits = hosted.ws.settings.limits
     if not buffered:
-        limits = limits.with_(output_bytes=Limits().output_bytes)
+        limits = replace(limits, output_bytes=Limits().output_bytes)
     if "\0" in asked.command:
         raise Refusal("invalid_argument", "a command cannot contain a NUL character", "remove it")
     return hosted.ws.execute(
