@@ -72,10 +72,10 @@ if TYPE_CHECKING:
     from ramet.store.verbs.blame import BlameLine as BlameLine
     from ramet.workspace.agent.sandbox import AgentRun as AgentRun
     from ramet.workspace.config import load_config as load_config
-    from ramet.workspace.history import ExecutionRecord as Record
-    from ramet.workspace.history import RecordFilter as RecordFilter
     from ramet.workspace.mounts import MountMode as MountMode
     from ramet.workspace.policy import Policy as Policy
+    from ramet.workspace.record.history import ExecutionRecord as Record
+    from ramet.workspace.record.history import RecordFilter as RecordFilter
     from ramet.workspace.result import CommandFailed as CommandFailed
     from ramet.workspace.result import IOResult as IOResult
     from ramet.workspace.stored.commit_policy import CommitPolicy as CommitPolicy
@@ -138,8 +138,8 @@ _PLACES = {
     "PostgresResource": "ramet.backends.databases.postgres",
     "RAMResource": "ramet.backends.local.ram",
     "RametError": "ramet.core.errors",
-    "Record": "ramet.workspace.history:ExecutionRecord",
-    "RecordFilter": "ramet.workspace.history",
+    "Record": "ramet.workspace.record.history:ExecutionRecord",
+    "RecordFilter": "ramet.workspace.record.history",
     "RedisResource": "ramet.backends.databases.redis",
     "Retention": "ramet.store.refs.retention",
     "Revision": "ramet.store.model.revisions",

@@ -26,9 +26,9 @@ from ramet.shell.expand.values import EXPORT
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.text.width import WIDEST
 from ramet.workspace.execution import Channels
-from ramet.workspace.history import HEAD_BYTES, MetaValue
 from ramet.workspace.programs import REAL_BASH
-from ramet.workspace.recorder import CURRENT, OpenRecord
+from ramet.workspace.record.history import HEAD_BYTES, MetaValue
+from ramet.workspace.record.recorder import CURRENT, OpenRecord
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 from ramet.core.errors import RametError, fail
-from ramet.workspace.recorder import ACTOR
+from ramet.workspace.record.recorder import ACTOR
 
 
 class Verdict(enum.Enum):

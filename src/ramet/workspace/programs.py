@@ -28,7 +28,7 @@ from ramet.native.tree import OverlaidDirectory, SharedLayers, TreeResource
 from ramet.network.door import Door
 from ramet.network.proxy import Proxy
 from ramet.workspace.mounts import Mount, MountMode
-from ramet.workspace.recorder import Recorder
+from ramet.workspace.record.recorder import Recorder
 
 REAL_BASH: Final = "/usr/./bin/bash"
 """The host's bash: `/usr/bin/bash` is the shell of the workspace."""

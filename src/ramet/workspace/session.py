@@ -11,7 +11,7 @@ from ramet.core.paths import Path
 from ramet.shell.interp.main.shell import Shell
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.workspace.descriptors import reopen
-from ramet.workspace.recorder import DEFAULT_AGENT_ID as DEFAULT_AGENT_ID
+from ramet.workspace.record.recorder import DEFAULT_AGENT_ID as DEFAULT_AGENT_ID
 from ramet.workspace.session_fs import SessionFS
 
 DEFAULT_SESSION_ID = "default"

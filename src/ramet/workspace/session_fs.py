@@ -22,10 +22,10 @@ from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import FileStream, closing
 from ramet.vfs.open_files import CountedStream
 from ramet.vfs.vfs import VFS
-from ramet.workspace.history import OperationRecord
 from ramet.workspace.permissions import READ, Permissions
 from ramet.workspace.policy import Policy, Request
-from ramet.workspace.recorder import OpenRecord, Recorder
+from ramet.workspace.record.history import OperationRecord
+from ramet.workspace.record.recorder import OpenRecord, Recorder
 
 
 class SessionFS(Whole, Lending):

@@ -10,11 +10,11 @@ from ramet.core.limits import Limits
 from ramet.core.resource import Resource
 from ramet.native.options import NativeForm
 from ramet.network.network import Network
-from ramet.workspace.history import MetaValue
 from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.mounts import MountForm, MountMode
 from ramet.workspace.operations import Operation, OperationKeywords
 from ramet.workspace.policy import Policy
+from ramet.workspace.record.history import MetaValue
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
 from ramet.workspace.snapshot.archive import Target

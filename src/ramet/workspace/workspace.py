@@ -46,13 +46,13 @@ from ramet.workspace.bin_dir import ProgramsResource
 from ramet.workspace.call import Call, check_arguments, estimate_call, run_call
 from ramet.workspace.completion import Completion, complete
 from ramet.workspace.execution import Execution
-from ramet.workspace.history import History, MetaValue, ObserverResource
-from ramet.workspace.ledger import Ledger, Look, look_at, look_at_node
 from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mount, as_mounts, parse_prefix
 from ramet.workspace.operations import OPERATIONS, Operation, OperationKeywords
 from ramet.workspace.policy import Allowed, Policy, Question, Request
 from ramet.workspace.programs import OFF, USUAL, NativePrograms
-from ramet.workspace.recorder import OpenRecord, Recorder, check_meta
+from ramet.workspace.record.history import History, MetaValue, ObserverResource
+from ramet.workspace.record.ledger import Ledger, Look, look_at, look_at_node
+from ramet.workspace.record.recorder import OpenRecord, Recorder, check_meta
 from ramet.workspace.registry import CommandRegistry, UserCommand
 from ramet.workspace.secrets import Secrets
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID, Session, SessionManager

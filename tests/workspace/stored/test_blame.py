@@ -15,7 +15,7 @@ from ramet import AgentRun, DiskResource, RametError, RAMResource, Store
 from ramet.core.paths import parse
 from ramet.store.model.revisions import Revision
 from ramet.store.objects.objects import MemoryObjects
-from ramet.workspace.history import ExecutionRecord
+from ramet.workspace.record.history import ExecutionRecord
 from ramet.workspace.stored.workspace import StoredWorkspace
 
 Act = Callable[[StoredWorkspace], Awaitable[None]]

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.merge import Side
     from ramet.store.verbs.revert import MergeResult
-    from ramet.workspace.history import ExecutionRecord, RecordFilter
+    from ramet.workspace.record.history import ExecutionRecord, RecordFilter
     from ramet.workspace.stored.archive_import import ImportResult
     from ramet.workspace.stored.bisect import BisectResult
     from ramet.workspace.stored.costs import CostRow
@@ -282,7 +282,7 @@ class RemoteRef:
         where: RecordFilter | None = None,
     ) -> list[ExecutionRecord]:
         """List the records, newest last: of one session, those that fit `where`, the `last` ones, or all."""
-        from ramet.workspace.history import ExecutionRecord, merge_filters
+        from ramet.workspace.record.history import ExecutionRecord, merge_filters
 
         asked = 100_000 if last is None else last
         fields = msgspec.to_builtins(merge_filters(where, session) or {})

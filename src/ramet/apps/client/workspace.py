@@ -40,7 +40,7 @@ from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
 
 if TYPE_CHECKING:
-    from ramet.workspace.history import ExecutionRecord, MetaValue
+    from ramet.workspace.record.history import ExecutionRecord, MetaValue
     from ramet.workspace.snapshot.archive import Target
     from ramet.workspace.stored.saved_state import SavedSession
 
@@ -254,7 +254,7 @@ class RemoteWorkspace:
 
     async def history(self, *, session: str | None = None, last: int = 1000) -> list[ExecutionRecord]:
         """List the latest commands, newest last."""
-        from ramet.workspace.history import ExecutionRecord
+        from ramet.workspace.record.history import ExecutionRecord
 
         found = (await self._see("history", session=session, last=last))["commands"]
         return [as_kind(plain, ExecutionRecord) for plain in found]

@@ -32,7 +32,7 @@ from ramet.apps.server.request import (
 from ramet.apps.server.routes import ROUTES, Route
 from ramet.apps.server.settings import ServerSettings
 from ramet.apps.server.terminals import TerminalConnection
-from ramet.workspace.recorder import acting
+from ramet.workspace.record.recorder import acting
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import StoredWorkspace
 

@@ -10,7 +10,7 @@ from ramet.apps.server.models import Answer, Body, Id, MountInfo, Path, Revision
 from ramet.apps.server.settings import Bounds
 from ramet.store.refs.retention import Retention
 from ramet.store.verbs.key_admin import RingReport
-from ramet.workspace.history import ExecutionRecord, RecordFilter
+from ramet.workspace.record.history import ExecutionRecord, RecordFilter
 from ramet.workspace.stored.costs import CostRow
 from ramet.workspace.stored.git_push import Pushed
 from ramet.workspace.stored.saved_state import EndedJob

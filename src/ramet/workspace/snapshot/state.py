@@ -12,8 +12,8 @@ from ramet.core.paths import parse
 from ramet.core.resource import Quick, Resource
 from ramet.layers.memory_cache import Entry
 from ramet.workspace.descriptors import check_descriptors, dump_descriptors
-from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.mounts import Mount, as_mode, in_order
+from ramet.workspace.record.history import ExecutionRecord
 from ramet.workspace.snapshot.archive import VERSION, Blob, SnapshotReader
 from ramet.workspace.snapshot.redaction import redact_secrets, redacted_variables
 from ramet.workspace.snapshot.resource_codec import LOADERS, fill_disk, restore_data, save_resource

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ramet.core.errors import RametError
-from ramet.workspace.history import ExecutionRecord
+from ramet.workspace.record.history import ExecutionRecord
 
 GROUPS: Final[dict[str, Callable[[ExecutionRecord], str]]] = {
     "agent": lambda record: record.agent_id,

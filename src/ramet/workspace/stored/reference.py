@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.merge import Side
     from ramet.store.verbs.revert import MergeResult
-    from ramet.workspace.history import ExecutionRecord, RecordFilter
+    from ramet.workspace.record.history import ExecutionRecord, RecordFilter
     from ramet.workspace.stored.archive_import import ImportResult
     from ramet.workspace.stored.bisect import BisectResult
     from ramet.workspace.stored.costs import CostRow
@@ -179,7 +179,7 @@ class StoredWorkspaceRef:
         where: RecordFilter | None = None,
     ) -> list[ExecutionRecord]:
         """List the records, newest last: up to a revision, of one session, those that fit `where`, the `last` ones."""
-        from ramet.workspace.history import merge_filters
+        from ramet.workspace.record.history import merge_filters
         from ramet.workspace.stored.saved_state import history_of
 
         found = self._latest_or(revision)

@@ -9,7 +9,7 @@ from typing import Any
 from ramet.store.commit.kernel_state import kernel_of
 from ramet.store.model.revisions import Revision
 from ramet.store.repository import Repository
-from ramet.workspace.history import ExecutionRecord, RecordFilter
+from ramet.workspace.record.history import ExecutionRecord, RecordFilter
 
 
 @dataclass(frozen=True)

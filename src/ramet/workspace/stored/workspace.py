@@ -34,10 +34,10 @@ from ramet.store.repository import Repository
 from ramet.store.verbs.diff import DiffSummary
 from ramet.workspace.call import Call
 from ramet.workspace.execution import Execution
-from ramet.workspace.history import ExecutionRecord
-from ramet.workspace.ledger import FILE_BYTES, Attribution, Ledger, Taken
 from ramet.workspace.mounts import Mount, MountForm, as_mode
 from ramet.workspace.operations import Operation, OperationKeywords
+from ramet.workspace.record.history import ExecutionRecord
+from ramet.workspace.record.ledger import FILE_BYTES, Attribution, Ledger, Taken
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
 from ramet.workspace.snapshot.archive import SnapshotReader

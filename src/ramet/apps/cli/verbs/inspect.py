@@ -31,7 +31,7 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """Show the commands and other changes of a workspace, the newest last."""
-    from ramet.workspace.history import RecordFilter
+    from ramet.workspace.record.history import RecordFilter
 
     where, revision = split_name(name)
     wanted = RecordFilter(session, agent, run, path, text, failed or None, parse_time(since))

@@ -16,7 +16,7 @@ from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, SERVERS, config_for, local_store, open_local, remote_store
 from ramet.core.errors import RametError
-from ramet.workspace.recorder import acting
+from ramet.workspace.record.recorder import acting
 
 if TYPE_CHECKING:
     from ramet.workspace.stored.store import WorkspaceOpener

@@ -20,8 +20,8 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.store.refs.feed import Cursor, Event
 from ramet.store.verbs.git_export import GitExport, branch_name, fast_import
-from ramet.workspace.history import ExecutionRecord, RecordFilter
 from ramet.workspace.mounts import parse_prefix
+from ramet.workspace.record.history import ExecutionRecord, RecordFilter
 from ramet.workspace.snapshot.state import finished_jobs
 from ramet.workspace.stored.bisect import BisectResult
 from ramet.workspace.stored.costs import total_costs

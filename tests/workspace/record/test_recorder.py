@@ -14,8 +14,8 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.fs import Open
 from ramet.core.paths import parse
-from ramet.workspace.history import ExecutionRecord
-from ramet.workspace.recorder import acting
+from ramet.workspace.record.history import ExecutionRecord
+from ramet.workspace.record.recorder import acting
 
 
 def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

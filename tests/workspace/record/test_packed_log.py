@@ -7,8 +7,8 @@ from collections import deque
 
 import pytest
 
-from ramet.workspace.history import ExecutionRecord, History, OperationRecord
-from ramet.workspace.packed_log import GROUP_ROWS, PackedLog
+from ramet.workspace.record.history import ExecutionRecord, History, OperationRecord
+from ramet.workspace.record.packed_log import GROUP_ROWS, PackedLog
 
 
 def ring(most: int) -> PackedLog[tuple[int, str]]:

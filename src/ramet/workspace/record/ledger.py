@@ -23,7 +23,7 @@ from ramet.store.model import lines
 from ramet.workspace.mounts import Mount
 
 if TYPE_CHECKING:
-    from ramet.workspace.recorder import OpenRecord
+    from ramet.workspace.record.recorder import OpenRecord
 
 FILE_BYTES: Final = 1024 * 1024
 """Bytes of a file of which versions are kept."""

@@ -21,11 +21,11 @@ from weakref import WeakSet
 from ramet.core.errors import RametError
 from ramet.core.paths import Path
 from ramet.network.exchange import NetworkRecord
-from ramet.workspace.history import ExecutionRecord, History, MetaValue
+from ramet.workspace.record.history import ExecutionRecord, History, MetaValue
 from ramet.workspace.secrets import Secrets
 
 if TYPE_CHECKING:
-    from ramet.workspace.ledger import Ledger
+    from ramet.workspace.record.ledger import Ledger
 
 MAX_REQUESTS: Final = 100
 """Requests to the network that a record lists; the others are counted."""

@@ -18,7 +18,7 @@ from ramet.core.resource import Cap
 from ramet.core.stat import Kind, Stat
 from ramet.layers.readonly import Immutable
 from ramet.network.exchange import NetworkRecord
-from ramet.workspace.packed_log import PackedLog
+from ramet.workspace.record.packed_log import PackedLog
 
 REQUESTS: Final = 10_000
 """Requests that the log of the network keeps."""
