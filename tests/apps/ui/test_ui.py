@@ -25,8 +25,9 @@ from tests.apps.server.harness import TOKEN, run
 from ramet import Store
 from ramet.apps.cli.verbs import ui as verb
 from ramet.apps.server.app import UI, create_app
+from ramet.apps.server.links import LINK_SECONDS, LINKS, Links
 from ramet.apps.server.settings import ServerSettings
-from ramet.apps.ui.pages import LINK_SECONDS, LINKS, TYPES, Links, Pages, files
+from ramet.apps.ui.pages import TYPES, Pages, files
 from ramet.core.errors import RametError
 
 STATIC = Path(verb.__file__).parents[2] / "ui" / "static"

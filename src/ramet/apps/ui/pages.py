@@ -13,9 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-import secrets
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Final, Literal, NamedTuple
@@ -23,6 +21,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from ramet.apps.server.api import problem_reply
+from ramet.apps.server.links import Links
 from ramet.apps.server.problems import Refusal
 from ramet.apps.server.request import Call, ClientGone, Receive, Reply, Scope, Send, answer, decode_json, send_reply
 from ramet.apps.ui.renderer import CHARACTERS, Renderer
@@ -46,9 +45,6 @@ HEADERS: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
     (b"x-frame-options", b"DENY"),
 )
-LINK_SECONDS: Final = 600.0
-LINKS: Final = 1000
-"""Unused links kept; the oldest is dropped for a new one."""
 CODE: Final = re.compile(rb"[A-Za-z0-9_-]{43}")
 
 
@@ -82,30 +78,6 @@ def files(folder: Traversable | None = None, below: str = "") -> dict[str, File]
     if not below:
         found["/"] = found["/index.html"]
     return found
-
-
-class Links:
-    """One-time codes for tokens, valid until used or expired."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._made: dict[bytes, tuple[str, float]] = {}
-
-    def make(self, token: str) -> str:
-        code = secrets.token_urlsafe(32)
-        while len(self._made) >= LINKS:
-            del self._made[next(iter(self._made))]
-        self._made[_digest(code.encode())] = token, self._clock() + LINK_SECONDS
-        return code
-
-    def redeem(self, code: bytes) -> str | None:
-        """Return the token of a code once. The lookup is by digest, so that timing reveals nothing."""
-        token, until = self._made.pop(_digest(code), ("", 0.0))
-        return token if token and self._clock() <= until else None
-
-
-def _digest(code: bytes) -> bytes:
-    return hashlib.sha256(code).digest()
 
 
 class Pages:
