@@ -40,6 +40,7 @@ CONTROL_FLOW = {
     "Inexpressible": "picks another engine for a pattern",
     "NotForRe2": "picks another engine for a pattern",
     "Refusal": "the answer of the server to a request, as problem JSON",
+    "TooLarge": "forgets which lines programs wrote; blame says unknown",
     "StopWork": "ends background work of the server",
     "TimeUp": "ends a call; becomes exit code 124",
     "UsageError": "becomes exit status 2 of the command line",
