@@ -233,7 +233,7 @@ class HistoryQuery(Body):
 
 
 class CompletionQuery(Body):
-    line: Annotated[str, Meta(max_length=100_000)]
+    line: Annotated[str, Meta(max_length=4096)]
     """The command line up to the cursor."""
     session: Id = "default"
     revision: Spec | None = None
