@@ -22,7 +22,7 @@ _EMPTY_PATH, _RECURSIVE = 0x1000, 0x8000
 _CURRENT: Final = -100  # AT_FDCWD
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _MAPPED = 0x1, 0x2, 0x4, 0x00100000
 _IDS: Final = 65536
-"""Ids on the disk that are translated; files of others show as nobody's."""
+"""Ids on the disk that are translated; files of others have no owner."""
 _UNSHARE: Final = (
     "import ctypes, sys\nfailed = ctypes.CDLL(None).unshare(0x10000000)\nprint(failed, flush=True)\nsys.stdin.read()\n"
 )
@@ -64,7 +64,7 @@ def _translation(uid: int, gid: int, owner: Owner) -> int:
 
 
 def _ranges(here: int, there: int) -> str:
-    """Translate one id to the box's user, and the others to ids above it that nobody has."""
+    """Translate one id to the box's user, and the others to unused ids above it."""
     lines = [(here, there, 1)]
     if here:
         lines.append((0, there + 1, min(here, _IDS)))

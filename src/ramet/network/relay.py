@@ -22,7 +22,7 @@ async def relay(
 ) -> None:
     """Copy in both directions until both have ended; `sent` counts the bytes from `one` to `other`.
 
-    The end of one direction is passed on. A connection that breaks ends both; whoever opened them closes them.
+    The end of one direction is passed on. A connection that breaks ends both; the caller closes them.
     """
     both = [
         asyncio.ensure_future(_copy(one.reader, other.writer, sent)),
