@@ -108,7 +108,7 @@ export function screen({ name, signal }, ready, first, session) {
     ended: (frame) => {
       [cwd, status] = [frame.cwd ?? cwd, frame.exit_code];
       if (frame.timed_out) write("\x1b[31mtimed out\x1b[0m\r\n");
-      prompt();
+      prompt(lines.take()); // what was typed ahead
     },
     problem: ({ cause, remediation }) => {
       terminal.write("", () => terminal.buffer.active.cursorX && terminal.write("\r\n"));
