@@ -12,9 +12,10 @@ import errno
 import ipaddress
 import json
 import os
+import shlex
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from typing import Final, NamedTuple
 
 from ramet.core.errors import RametError
@@ -23,6 +24,10 @@ from ramet.native.server import SERVER, Process
 
 NOTE: Final = "network.json"
 _LISTENING: Final = "0A"
+_INODE: Final = 9
+"""The column of a row of /proc/net/tcp that names the socket."""
+_LINE: Final = 200
+"""Characters of a program's command line that are shown."""
 _LOOPBACK: Final = {socket.AF_INET: "127.0.0.1", socket.AF_INET6: "::1"}
 _MOST_LENT: Final = 64
 _MOST_BYTES: Final = 4096
@@ -54,6 +59,10 @@ class ListeningPort(NamedTuple):
     port: int
     address: str
     """`127.0.0.1`, `0.0.0.0`, `::1`, `::`."""
+    program: str = ""
+    """The command line of the program; empty where it is not known."""
+    pid: int = 0
+    """Its number in the box; 0 where it is not known."""
 
 
 def leave_note(directory: str, network: BoxNetwork) -> None:
@@ -91,6 +100,7 @@ class Ports:
         """List the ports at which programs listen that its loopback reaches, by number."""
         network = self._find()
         found: dict[int, ListeningPort] = {}
+        sockets: dict[str, int] = {}
         if network is None or not network.alive:
             return []
         for name in ("tcp", "tcp6"):
@@ -100,10 +110,16 @@ class Ports:
             except OSError:
                 continue  # the box has ended, or has no IPv6
             for row in rows:
-                address, _, port = row[1].partition(":")
-                shown = _address(address)
-                if row[3] == _LISTENING and (shown.is_loopback or shown.is_unspecified) and int(port, 16) != self._own:
-                    found.setdefault(int(port, 16), ListeningPort(int(port, 16), str(shown)))
+                address, _, text = row[1].partition(":")
+                shown, port = _address(address), int(text, 16)
+                reached = shown.is_loopback or shown.is_unspecified
+                if row[3] == _LISTENING and reached and port != self._own and port not in found:
+                    found[port] = ListeningPort(port, str(shown))
+                    sockets[f"socket:[{row[_INODE]}]"] = port
+        for pid, held in _holders(network.pid, sockets.keys()):
+            port = sockets[held]
+            if not found[port].program:
+                found[port] = found[port]._replace(program=_command_line(network.pid, pid), pid=pid)
         return sorted(found.values())
 
     async def connect(self, port: int) -> socket.socket:
@@ -176,6 +192,40 @@ class Ports:
         for one in self._lent:
             one.close()
         self._lent, self._lent_by = [], None
+
+
+def _holders(first: int, sockets: Collection[str]) -> Iterator[tuple[int, str]]:
+    """Yield which processes of a box hold these sockets, by their number in the box."""
+    processes = f"/proc/{first}/root/proc"
+    if not sockets:
+        return
+    for pid in sorted(int(name) for name in _names(processes) if name.isdigit()):
+        folder = f"{processes}/{pid}/fd"
+        for name in _names(folder):
+            try:
+                held = os.readlink(f"{folder}/{name}")
+            except OSError:
+                continue  # closed meanwhile
+            if held in sockets:
+                yield pid, held
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []  # it has ended, or is not ours to look at
+
+
+def _command_line(first: int, pid: int) -> str:
+    try:
+        with open(f"/proc/{first}/root/proc/{pid}/cmdline", "rb") as file:
+            words = file.read(4 * _LINE).rstrip(b"\0").split(b"\0")
+    except OSError:
+        return ""
+    text = shlex.join(word.decode("utf-8", "backslashreplace") for word in words)
+    shown = "".join(char if char.isprintable() else "?" for char in text)
+    return shown if len(shown) <= _LINE else f"{shown[:_LINE]}..."
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

@@ -393,7 +393,8 @@ class Workspace:
 
     def ports(self) -> list[ListeningPort]:
         """List the ports at which programs of the workspace listen, in the background too."""
-        return [] if self.programs is None else self.programs.ports.listening()
+        found = [] if self.programs is None else self.programs.ports.listening()
+        return [one._replace(program=self.secrets.scrub_text(one.program)) for one in found]
 
     async def connect_port(self, port: int) -> Connection:
         """Connect to a program that listens at a port of the workspace: `reader, writer = await ws.connect_port(8000)`.

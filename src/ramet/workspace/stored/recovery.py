@@ -129,13 +129,13 @@ def recover(repository: Repository, name: str, lease: RefEntry) -> tuple[RefEntr
         if draft is not None:
             _put_away(repository, draft)
         unbind(repository, binding)
-        for folder in {} if binding is None else set(map(_box_of, binding.trees.values())):
+        for folder in {} if binding is None else set(map(box_of, binding.trees.values())):
             if os.path.isdir(folder):
                 remove_layout(folder)
     return lease, done
 
 
-def _box_of(folder: str) -> str:
+def box_of(folder: str) -> str:
     """Return the directory of the box that a tree belongs to."""
     return os.path.dirname(os.path.dirname(folder))
 

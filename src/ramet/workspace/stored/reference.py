@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import socket
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ramet.core.errors import RametError, wrong_type
@@ -11,6 +14,8 @@ from ramet.core.paths import decode, parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.core.stat import Kind, Stat
+from ramet.native.ports import ListeningPort
+from ramet.network.forward import Failed, Forward, listen_on_loopback
 from ramet.store.checkout.walk import entries
 from ramet.store.model.address import parse_address
 from ramet.store.model.graph import GraphRow, draw_graph
@@ -24,6 +29,7 @@ from ramet.store.refs.tags import Tag
 from ramet.store.repository import Repository
 from ramet.store.verbs.diff import Difference
 from ramet.workspace.snapshot.archive import Target
+from ramet.workspace.stored.held_box import HeldPorts
 
 if TYPE_CHECKING:
     from ramet.store.checkout.directory import How, Receipt
@@ -398,6 +404,30 @@ class StoredWorkspaceRef:
 
     def import_archive(
         self,
+    def ports(self) -> list[ListeningPort]:
+        """List the ports at which programs of the workspace listen, in the process of this machine that has it open."""
+        held = HeldPorts(self._repository, self.name)
+        try:
+            return held.listening()
+        finally:
+            held.close()
+
+    @asynccontextmanager
+    async def forward(
+        self, port: int, local: int | socket.socket = 0, *, failed: Failed | None = None
+    ) -> AsyncIterator[Forward]:
+        """Lead a port of this machine's loopback to one of the workspace: `async with ref.forward(8000) as forward`.
+
+        `local` is that port, or a socket that listens; 0 picks a free one, `forward.port`. `failed` is told why a
+        connection could not be made.
+        """
+        held = HeldPorts(self._repository, self.name)
+        try:
+            async with Forward(listen_on_loopback(local), partial(held.connect, port), failed=failed) as forward:
+                yield forward
+        finally:
+            held.close()
+
         source: Target,
         *,
         prefix: str = "/",
