@@ -85,6 +85,16 @@ class Authorization:
         """Return whether the caller created the sandbox or has the server's own token."""
         return self.is_administrator(call) or self.principal(call) == sandbox.owner
 
+    async def may_run(self, call: Call, name: str) -> None:
+        """Refuse a caller that may not run commands in a workspace or a sandbox."""
+        if not self._enforced:
+            return
+        found = self._workspace(call, name)
+        if found is not None:
+            await self.need(call, found, "readwrite")
+        if not self._workspaces.has(name):
+            await self._workspaces.blocking(self._require, name)
+
     async def need(self, call: Call, name: str, access: Access = "readonly") -> None:
         """Refuse a caller without this access; one without read access is told that the workspace is missing."""
         if not self._enforced:

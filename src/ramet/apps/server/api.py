@@ -7,7 +7,7 @@ import contextlib
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -16,6 +16,7 @@ from ramet.apps.server.connections import ConnectionTable
 from ramet.apps.server.events import Events
 from ramet.apps.server.idempotency import IdempotencyKeys
 from ramet.apps.server.open_workspaces import OpenWorkspace, OpenWorkspaces
+from ramet.apps.server.ports import PortOrigins, PortRoutes, ProgramFailed
 from ramet.apps.server.problems import Refusal, internal, make_problem, problem_of
 from ramet.apps.server.request import (
     PROBLEM,
@@ -32,11 +33,13 @@ from ramet.apps.server.request import (
 from ramet.apps.server.routes import ROUTES, Route
 from ramet.apps.server.settings import ServerSettings
 from ramet.apps.server.terminals import TerminalConnection
+from ramet.core.errors import RametError
 from ramet.workspace.record.recorder import acting
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import StoredWorkspace
 
 log: Final = logging.getLogger("ramet.server")
+Passing = Callable[[Call, Receive, Send], Awaitable[None]]
 TERMINAL: Final = re.compile(r"/v1/workspaces/([^/]+)/terminal")
 """The path of the WebSocket; all others are in the table of routes."""
 
@@ -55,6 +58,8 @@ class Api:
         """Number of long operations in progress."""
         self.terminals = 0
         """Number of connected terminals."""
+        self.ports = PortRoutes(self)
+        self.origins = PortOrigins(self, self.ports)
         self._tree: dict[str, Any] = {}
         for route in ROUTES:
             node = self._tree
@@ -133,6 +138,9 @@ class Api:
         call = Call(scope, receive, scope.get("ramet.client", ""))
         try:
             with acting(principal=self.access.principal(call) or ""), self.access.as_principal(call):
+                if self.ports.finds(scope):
+                    await self._pass_on(call, receive, send, self.ports.answer)
+                    return
                 reply = await self._answer(call)
                 await send_reply(reply, call, send)
         except ClientGone:
@@ -141,9 +149,36 @@ class Api:
             if not call.gone:
                 raise
 
+    async def at_origin(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer at the origin of a program."""
+        call, origins = Call(scope, receive), self.origins
+        talks = scope["type"] == "websocket"
+        await self._pass_on(call, receive, send, origins.talk if talks else origins.answer)
+
+    async def _pass_on(self, call: Call, receive: Receive, send: Send, act: Passing) -> None:
+        """Let a program answer, or say why it cannot."""
+        try:
+            await act(call, receive, send)
+            return
+        except (ClientGone, ProgramFailed):
+            return  # the server closes the connection of an answer that is not whole
+        except Refusal as error:
+            refused = error
+        except (RametError, OSError) as error:
+            found = problem_of(error) or internal()
+            refused = Refusal(found.code, found.cause, found.remediation, status=found.status)
+        if call.scope["type"] == "websocket":
+            await refuse_websocket(refused, call, send)
+        else:
+            await send_reply(problem_reply(refused), call, send)
+
     async def talk(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a WebSocket: the terminal of a workspace, or a refusal."""
+        """Serve a WebSocket: the terminal of a workspace, a program that listens in it, or a refusal."""
         call = Call(scope, receive, scope.get("ramet.client", ""))
+        if self.ports.finds(scope):
+            with acting(principal=self.access.principal(call) or ""), self.access.as_principal(call):
+                await self._pass_on(call, receive, send, self.ports.talk)
+            return
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         found = TERMINAL.fullmatch(raw.partition(b"?")[0].decode("ascii", "replace"))
         if found is None:

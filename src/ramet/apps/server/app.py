@@ -60,6 +60,9 @@ class App:
         self._gate = Authentication(self._inside, settings, tuple(f"{path}/" for path in OWN if path in mounts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.api.origins.finds(scope):
+            await self.api.at_origin(scope, receive, send)
+            return
         await self._gate(scope, receive, send)
 
     async def _inside(self, scope: Scope, receive: Receive, send: Send) -> None:

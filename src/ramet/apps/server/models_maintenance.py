@@ -286,6 +286,29 @@ class AnswerQuestion(Body):
     """`host` also allows later requests of the session to the same host."""
 
 
+class PortInfo(Answer):
+    port: int
+    address: str
+    """`127.0.0.1`, `0.0.0.0`, `::1` or `::`."""
+    program: str
+    """The command line of the program; empty where it is not known."""
+    pid: int
+    """Its number in the box; 0 where it is not known."""
+
+
+class PortList(Answer):
+    ports: list[PortInfo]
+
+
+class OpenPort(Body):
+    port: Annotated[int, Meta(ge=1, le=65535)]
+
+
+class PortLink(Answer):
+    url: str
+    """Lets one browser of this machine in, once, within ten minutes."""
+
+
 class EndedJobs(Answer):
     jobs: list[EndedJob]
 

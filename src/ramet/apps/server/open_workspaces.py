@@ -41,6 +41,8 @@ from ramet.workspace.workspace import Settings, Workspace
 T = TypeVar("T")
 LOST: Final = frozenset({"lease_lost", "head_moved", "workspace_not_found"})
 THREADS: Final = 8
+LISTENING_SECONDS: Final = 600.0
+"""Seconds after its last use until a workspace is closed in which a program listens."""
 ENDED: Final = 1000
 """Number of ended sandboxes to remember."""
 
@@ -54,6 +56,8 @@ class OpenWorkspace:
     def __init__(self, name: str, ws: Workspace, opening: WorkspaceOpener | None, events: Events) -> None:
         self.name, self.ws, self.opening = name, ws, opening
         self.users = 0
+        self.reached = 0
+        """Connections to its programs; they keep it from being idle, and nobody waiting."""
         self.used = time.monotonic()
         self.broken = False
         self.nonce = secrets.token_hex(4)
@@ -75,12 +79,18 @@ class OpenWorkspace:
         return "memory" if self.opening is None else "stored"
 
     def late(self, idle: float) -> bool:
-        """Return whether it has been idle long enough to close."""
-        return self.kind == "stored" and not self.users and self.used < time.monotonic() - idle
+        """Return whether it has been idle long enough to close; a program that listens gets longer."""
+        if self.kind != "stored" or self.users or self.reached or self.used >= time.monotonic() - idle:
+            return False
+        return self.used < time.monotonic() - LISTENING_SECONDS or not self.ws.ports()
 
     def enter(self) -> None:
         self.users += 1
         self.idle.clear()
+
+    def unreach(self) -> None:
+        self.reached -= 1
+        self.used = time.monotonic()
 
     def leave(self) -> None:
         self.users -= 1
@@ -110,7 +120,7 @@ class OpenSandbox(OpenWorkspace):
         """Return whether to end it; never while a command runs."""
         lifetime, own, now = self.asked.lifetime_seconds, self.asked.idle_seconds, time.monotonic()
         over = lifetime is not None and self._began < now - lifetime
-        return not self.users and (over or self.used < now - (idle if own is None else own))
+        return not self.users and (over or (not self.reached and self.used < now - (idle if own is None else own)))
 
 
 class Committer:

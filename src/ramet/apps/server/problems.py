@@ -25,8 +25,9 @@ STATUS: Final[Mapping[str, int]] = {
 TITLES: Final[Mapping[int, str]] = {
     400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
     409: "Conflict", 410: "Gone", 412: "Precondition Failed", 413: "Content Too Large", 416: "Range Not Satisfiable",
-    421: "Misdirected Request", 429: "Too Many Requests", 500: "Internal Server Error", 503: "Service Unavailable",
-    507: "Insufficient Storage",
+    421: "Misdirected Request", 429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway",
+    503: "Service Unavailable",
+    504: "Gateway Timeout", 507: "Insufficient Storage",
 }  # fmt: skip
 
 _ERRNO: Final[Mapping[int, tuple[int, str]]] = {

@@ -24,6 +24,9 @@ from ramet.apps.server.handlers import (
     maintenance as handle_care,
 )
 from ramet.apps.server.handlers import (
+    ports as handle_ports,
+)
+from ramet.apps.server.handlers import (
     sandboxes as handle_sandboxes,
 )
 from ramet.apps.server.request import Call, Reply
@@ -74,7 +77,7 @@ class Route:
 
 W: Final = "/v1/workspaces/{name}"
 FILE, HISTORY, EXEC, SANDBOX = handle_files, handle_history, handle_exec, handle_sandboxes
-CARE, INSIDE = handle_care, handle_inside
+CARE, INSIDE, PORTS = handle_care, handle_inside, handle_ports
 
 ROUTES: Final = (
     Route("GET", "/v1/health", HISTORY.health, "Show that the server is up.", models.Health, open=True),
@@ -105,6 +108,10 @@ ROUTES: Final = (
           care.Questions, care=True),
     Route("POST", W + "/questions/{id}", INSIDE.answer_question, "Allow or deny what a question is about.",
           body=care.AnswerQuestion, care=True),
+    Route("GET", f"{W}/ports", PORTS.ports, "List the ports at which programs of the workspace listen.",
+          care.PortList),
+    Route("POST", f"{W}/ports", PORTS.open_port, "Make a link to a program at an origin of its own, for a browser.",
+          care.PortLink, body=care.OpenPort),
     Route("GET", f"{W}/ended-jobs", INSIDE.ended_jobs, "List background jobs (`cmd &`) that have ended.",
           care.EndedJobs, query=care.RevisionQuery),
     Route("GET", f"{W}/history", INSIDE.history, "List the commands that ran, newest last.", care.CommandHistory,

@@ -59,6 +59,12 @@ class Bounds:
     """Terminals of people that are open at once."""
     terminal_idle_seconds: float = 3600.0
     """Seconds after which a terminal in which nothing is typed is closed, and its command ended."""
+    ports: int = 512
+    """Requests and WebSockets to programs of workspaces that are open at once."""
+    port_head_seconds: float = 300.0
+    """Seconds in which a program must begin its answer to a request that is passed on to it."""
+    port_idle_seconds: float = 3600.0
+    """Seconds without a byte after which an answer or a WebSocket of a program is ended."""
     events: int = 10_000
     """Events kept for clients that reconnect."""
     keys: int = 10_000
