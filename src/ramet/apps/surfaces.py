@@ -27,6 +27,8 @@ TABLE: Final = (
     Row("exec", "StoredWorkspace.execute", (f"POST {W}/exec",), "RemoteWorkspace.execute", "Workspace.exec", "bash"),
     Row("shell", "StoredWorkspace.complete", (f"POST {W}/exec", f"GET {W}/completions"), "RemoteWorkspace.complete",
         "Workspace.complete", "bash"),
+    Row("port", "StoredWorkspaceRef.forward", (f"GET {W}/ports", f"POST {W}/ports"), "RemoteRef.forward",
+        "Workspace.ports"),
     Row("fork", "StoredWorkspaceRef.fork", (f"POST {W}/fork",), "RemoteRef.fork", "Workspace.fork", "ws_fork"),
     Row("revert", "StoredWorkspaceRef.revert", (f"POST {W}/revert",), "RemoteRef.revert", "Workspace.revert",
         "ws_revert"),

@@ -13,6 +13,7 @@ from tests.apps.server.harness import Process, run, serving
 import ramet
 from ramet import RametError, Store
 from ramet.apps.client.client import RemoteStore
+from ramet.apps.client.http import Address
 from ramet.apps.client.workspace import RemoteWorkspace
 from ramet.apps.server.settings import Bounds
 
@@ -138,7 +139,8 @@ def test_input_of_any_length_goes_to_a_command(tmp_path: Path) -> None:
         async with serving(Store(str(tmp_path)), bounds=Bounds(json_bytes=1 << 20)) as (http, _):
             await http.post("/v1/workspaces", json={"name": "w"})
             await http.put("/v1/workspaces/w/file?path=/f", content=b"x")
-            ws = RemoteWorkspace(http, "w")
+            address = Address("http://test", None, None)
+            ws = RemoteWorkspace(http, "w", address=address)
             wanted = hashlib.sha256(piece * count).hexdigest()
             for stdin in (pieces(), piece * count):
                 assert (await ws.execute("sha256sum", stdin=stdin)).text == f"{wanted}  -\n"
@@ -146,7 +148,7 @@ def test_input_of_any_length_goes_to_a_command(tmp_path: Path) -> None:
             assert done.text.strip() == str(len(piece) * count)
             head = await ws.execute("head -c 4 | od -An -tx1", stdin=pieces())
             assert head.text == " 00 01 02 03\n"
-            past = RemoteWorkspace(http, "w", "head")
+            past = RemoteWorkspace(http, "w", "head", address=address)
             assert (await past.execute("wc -c", stdin=pieces())).text.strip() == str(len(piece) * count)
             follows = {"stdin": "follows"}
             url = "/v1/workspaces/w/exec"

@@ -182,7 +182,7 @@ class RemoteStore:
             found.name,
             spec_text(revision, found.name) or found.revision,
             readonly,
-            at=self._address.url,
+            address=self._address,
         )
 
     def import_archive(self, name: str, source: Target, **options: Unpack[ImportKeywords]) -> ImportResult:

@@ -37,18 +37,19 @@ class Address:
                 "invalid_argument", f"{url!r} is not a server's URL", "write http(s)://HOST:PORT or unix:/PATH"
             )
         self.url = url
-        self._socket = url.removeprefix("unix:") if url.startswith("unix:") else None
+        self.socket = url.removeprefix("unix:") if url.startswith("unix:") else None
+        self.headers = {"authorization": f"Bearer {token}"} if token else {}
         self._options: dict[str, Any] = {
-            "base_url": "http://localhost" if self._socket else url.rstrip("/"), "timeout": timeout,
-            "headers": {"authorization": f"Bearer {token}"} if token else {},
+            "base_url": "http://localhost" if self.socket else url.rstrip("/"), "timeout": timeout,
+            "headers": self.headers,
         }  # fmt: skip
 
     def client(self) -> httpx2.Client:
-        transport = httpx2.HTTPTransport(uds=self._socket) if self._socket else None
+        transport = httpx2.HTTPTransport(uds=self.socket) if self.socket else None
         return httpx2.Client(transport=transport, **self._options)
 
     def async_client(self) -> httpx2.AsyncClient:
-        transport = httpx2.AsyncHTTPTransport(uds=self._socket) if self._socket else None
+        transport = httpx2.AsyncHTTPTransport(uds=self.socket) if self.socket else None
         return httpx2.AsyncClient(transport=transport, **self._options)
 
 

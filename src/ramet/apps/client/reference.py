@@ -5,9 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import os
+import socket
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -29,6 +32,8 @@ from ramet.core.paths import encode
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.core.stat import Kind, Stat
+from ramet.native.ports import ListeningPort
+from ramet.network.forward import Failed, Forward, listen_on_loopback
 from ramet.store.model.address import parse_address
 from ramet.store.model.graph import GraphRow, draw_graph
 from ramet.store.model.ids import RevisionId
@@ -121,6 +126,10 @@ def as_session(plain: Mapping[str, Any]) -> SavedSession:
 
 def as_push(plain: Mapping[str, Any]) -> Push:
     from ramet.workspace.stored.git_push import Push
+
+def as_ports(plain: Mapping[str, Any]) -> list[ListeningPort]:
+    return [ListeningPort(one["port"], one["address"], one["program"], one["pid"]) for one in plain["ports"]]
+
 
     secret = plain["secret"]
     return Push(**{**plain, "paths": tuple(plain["paths"]), "secret": None if secret is None else tuple(secret)})
@@ -530,6 +539,25 @@ class RemoteRef:
         kind: str | None = None,
         progress: Progress = silent,
     ) -> ImportResult:
+    def ports(self) -> list[ListeningPort]:
+        """List the ports at which programs of the workspace listen, while the server has it open."""
+        return as_ports(self._get("ports"))
+
+    @asynccontextmanager
+    async def forward(
+        self, port: int, local: int | socket.socket = 0, *, failed: Failed | None = None
+    ) -> AsyncIterator[Forward]:
+        """Lead a port of this machine's loopback to one of the workspace: `async with ref.forward(8000) as forward`.
+
+        `local` is that port, or a socket that listens; 0 picks a free one, `forward.port`. `failed` is told why a
+        connection could not be made.
+        """
+        from ramet.apps.client.tunnel import connect_port
+
+        dial = partial(connect_port, self._address, self.name, port)
+        async with Forward(listen_on_loopback(local), dial, failed=failed) as forward:
+            yield forward
+
         """Upload a tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
         if isinstance(source, str | os.PathLike):
             with open(source, "rb") as file:

@@ -12,6 +12,7 @@ import httpx2
 import msgspec
 
 from ramet.apps.client.http import (
+    Address,
     async_lines,
     atomic_file,
     json_of,
@@ -23,7 +24,7 @@ from ramet.apps.client.http import (
     where,
     without_none,
 )
-from ramet.apps.client.reference import as_kind, as_mount, as_revision, as_session
+from ramet.apps.client.reference import as_kind, as_mount, as_ports, as_revision, as_session
 from ramet.apps.server.models import Job
 from ramet.apps.server.models_maintenance import QuestionInfo
 from ramet.backends.local.ram import RAMResource
@@ -32,6 +33,8 @@ from ramet.core.limits import Limits
 from ramet.core.paths import encode
 from ramet.core.resource import Resource
 from ramet.core.stat import Attrs, Kind, Stat
+from ramet.native.ports import ListeningPort
+from ramet.network.relay import Connection
 from ramet.store.model.revisions import MountState, Revision
 from ramet.workspace.completion import Completion
 from ramet.workspace.execution import Channels, Execution
@@ -63,9 +66,10 @@ class RemoteWorkspace:
         revision: str | None = None,
         shut: bool = False,
         *,
-        at: str = "the server",
+        address: Address,
     ) -> None:
-        self._http, self.name, self.revision, self._shut, self._server = http, name, revision, shut, at
+        self._http, self.name, self.revision, self._shut = http, name, revision, shut
+        self._address, self._server = address, address.url
         self._url = f"/v1/workspaces/{quote_text(name)}"
         self.closed = False
 
@@ -314,6 +318,21 @@ class RemoteWorkspace:
                 raise refusal(response.status_code, await response.aread(), response.url.path)
             async for block in response.aiter_bytes():
                 target.write(block)
+
+    # ---------------------------------------------------------------------------------------------- ports
+
+    async def ports(self) -> list[ListeningPort]:
+        """List the ports at which programs of the workspace listen."""
+        return as_ports(await self._ask("GET", "ports"))
+
+    async def connect_port(self, port: int) -> Connection:
+        """Connect to a program that listens at a port of the workspace: `reader, writer = await ws.connect_port(8000)`.
+
+        Raises ConnectionRefusedError where nothing listens.
+        """
+        from ramet.apps.client.tunnel import connect_port
+
+        return await connect_port(self._address, self.name, port)
 
     # ---------------------------------------------------------------------------------------------- files
 
