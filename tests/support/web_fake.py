@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -151,16 +152,26 @@ class _Handler(BaseHTTPRequestHandler):
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    tls: ssl.SSLContext | None = None
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        if self.tls is None:
+            super().finish_request(request, client_address)
+            return
+        with self.tls.wrap_socket(request, server_side=True) as secured:  # in the thread of the connection
+            super().finish_request(secured, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients go away as they like."""
 
 
 @contextmanager
-def web_fake() -> Iterator[Web]:
+def web_fake(tls: ssl.SSLContext | None = None) -> Iterator[Web]:
+    """With `tls`, it speaks HTTPS; the names in `url` are up to the test then."""
     handler = type("Handler", (_Handler,), {})
     with _Server(("127.0.0.1", 0), handler) as server:
         web = Web(server.server_port)
+        server.tls = tls
         handler.web = web  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()

@@ -22,8 +22,9 @@ from ramet.core.errors import RametError
 from ramet.native import fuse
 from ramet.native.bubblewrap import find_bubblewrap, reachable_copy
 from ramet.native.cgroups import NOTHING, create_cgroup
+from ramet.native.confinement import Point, View
 from ramet.native.fuse.callers import Callers
-from ramet.native.layout import INSIDE, SYSTEM_LINKS, Layout, TreePlace, etc_binds
+from ramet.native.layout import INSIDE, SYSTEM_LINKS, SYSTEM_NAMES, Layout, TreePlace, etc_binds
 from ramet.native.mapped_mount import open_mapped
 from ramet.native.options import Native
 from ramet.native.seccomp import build_filter
@@ -33,6 +34,8 @@ BUILD_SECONDS: Final = 20.0
 """How long building a box may take on a busy machine."""
 MESSAGE_BYTES: Final = 32 * 1024
 """Requests above this size travel in a memfd: a socket message has a bound."""
+VIEW_BYTES: Final = 1 << 20
+"""Above what the answer about a view with thousands of rules takes."""
 NO_REMOTE: Final[Mapping[str, bool]] = MappingProxyType({})
 _REAPING: Final = ("env", "--ignore-signal=CHLD")
 _FIRST_PROCESS: Final = 'echo; exec "$@" cat > /dev/null'
@@ -70,6 +73,8 @@ class Request:
     """The descriptors that lead to its terminal."""
     caller: int = 0
     """Its number among the callers of the box."""
+    points: tuple[Point, ...] = ()
+    """What it may do where; empty when it may do all that the box may."""
 
 
 class Box:
@@ -94,12 +99,15 @@ class Box:
         self._helper: Process | None = None
         self._socket: socket.socket | None = None
         self._zygote: socket.socket | None = None
+        self._views: dict[tuple[Point, ...], View] = {}
         self._first: Process | None = None
         """The first process of the box."""
         self._life = -1
         self.owner = layout.owner
         self._seccomp = build_filter()
         self._cgroup = NOTHING
+        self._shown: dict[str, str] = {}
+        """Files of the host that programs see read-only, by their path inside."""
         self._listen = 0
         """The port of the listener inside; 0 for none."""
         self.listener: socket.socket | None = None
@@ -200,6 +208,8 @@ class Box:
         for name in etc_binds():
             found += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
         found += ["--proc", "/proc", "--dev", "/dev"]
+        for inside, file in sorted(self._shown.items()):
+            found += ["--ro-bind", file, inside]
         for bind in self._binds:
             if bind.prefix not in self._mapped:
                 found += ["--bind" if bind.writable else "--ro-bind", bind.directory, bind.prefix]
@@ -210,6 +220,10 @@ class Box:
     def listen(self, port: int) -> None:
         """Have the next `build` listen at a port of the box's own loopback."""
         self._listen = port
+
+    def show(self, file: str, inside: str) -> None:
+        """Have the next `build` show a file of the host, read-only."""
+        self._shown[inside] = file
 
     def _enter(self, prefixes: Sequence[str] = (), remote: Mapping[str, bool] = NO_REMOTE) -> dict[str, int]:
         """Leave a zygote in the box, and mount what is remote; returns a descriptor of the tree at each prefix."""
@@ -282,14 +296,49 @@ class Box:
             fds = [theirs.fileno(), *request.fds.values()]
             try:
                 try:
-                    _send(self._zygote, message, fds)
+                    _send(self._door(request.points), message, fds)
                 except ConnectionError:  # a program has killed the zygote
-                    self._enter()
-                    _send(self._zygote, message, fds)
+                    self._enter_again(request.points)
+                    _send(self._door(request.points), message, fds)
             except BaseException:
                 ours.close()
                 raise
         return ours
+
+    def _door(self, points: tuple[Point, ...]) -> socket.socket | None:
+        """Return the zygote's socket of a view, which is built when it is not there or no longer what it was."""
+        if not points:
+            return self._zygote
+        view = self._views.get(points)
+        if view is not None and not view.holds():
+            self._views.pop(points).close()  # its last programs keep it
+            view = None
+        if view is None:
+            view = self._views[points] = self._make_view(points)
+        return view.zygote
+
+    def _enter_again(self, points: tuple[Point, ...]) -> None:
+        if not points:
+            self._enter()
+        elif points in self._views:
+            self._views.pop(points).close()
+
+    def _make_view(self, points: tuple[Point, ...]) -> View:
+        assert self._socket is not None and self._first is not None
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            request = {
+                "box": self._first.pid, "view": points, "system": sorted(SYSTEM_NAMES), "limits": self._bounds(),
+                "seccomp": self._seccomp.hex(),
+            }  # fmt: skip
+            _send(self._socket, request, [theirs.fileno(), self._callers.voice.fileno()])
+        ours.settimeout(BUILD_SECONDS)
+        try:
+            payload, fds, _, _ = socket.recv_fds(self._socket, VIEW_BYTES, 1)
+            return View.of(payload, fds, ours)
+        except BaseException:
+            ours.close()
+            raise
 
     # ---------------------------------------------------------------------------------------------------- ending
 
@@ -302,6 +351,8 @@ class Box:
             if sock is not None:
                 sock.close()
         self._zygote = self._socket = self.listener = None
+        while self._views:
+            self._views.popitem()[1].close()
         if self._first is not None:
             self._first.kill()
             self._first = None

@@ -15,6 +15,7 @@ from ramet.core.errors import RametError
 from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
 from ramet.native.box import Bind, Box
+from ramet.native.confinement import Point
 from ramet.native.disk_guard import DiskGuard
 from ramet.native.fuse.callers import Caller
 from ramet.native.fuse.mounts import RemoteMounts
@@ -207,9 +208,14 @@ class Runtime:
         return self._trees
 
     @property
+    def mounted(self) -> list[str]:
+        """Where the kernel has mounts of the workspace."""
+        return [*self._places, *(bind.prefix for bind in self._binds)]
+
+    @property
     def _prefixes(self) -> list[str]:
         """Where something is mounted in the box."""
-        return [*self._places, *(bind.prefix for bind in self._binds), *self.remote.outermost]
+        return [*self.mounted, *self.remote.outermost]
 
     def reopen(self) -> None:
         """Build the box again, with trees and directories that were added since; no program may run."""
@@ -231,7 +237,21 @@ class Runtime:
         )
         if self.proxy is not None:
             self._box.listen(PORT)
+            self._show_certificates(self._box, self.proxy)
         self._start(self._box)
+
+    def _show_certificates(self, box: Box, proxy: Proxy) -> None:
+        """Let programs trust the certificates that Ramet makes, where it reads their HTTPS."""
+        bundle = proxy.bundle
+        if bundle is None:
+            return
+        from ramet.network.authority import bundle_path
+
+        place = f"{self.layout.root}/certificates.pem"
+        with open(place, "wb") as file:
+            file.write(bundle)
+        os.chmod(place, 0o644)
+        box.show(place, bundle_path())
 
     def _start(self, box: Box) -> None:
         """Build the box, and take over the descriptors of its trees."""
@@ -277,8 +297,8 @@ class Runtime:
         """Whether a path names a program of the host that the box sees."""
         return path.startswith(SYSTEM_PATHS) and is_program(path)
 
-    async def run(self, path: str, proc: Proc) -> int:
-        """Run a program; a box that has died is built again first."""
+    async def run(self, path: str, proc: Proc, points: tuple[Point, ...] = ()) -> int:
+        """Run a program, which may do at `points` what they say; a box that has died is built again first."""
         box = self._box
         if box is None:
             raise RametError("closed", "the workspace is closed", "Open it again.")
@@ -289,17 +309,17 @@ class Runtime:
         self.used += 1
         door = proc.services.network
         if self.proxy is None or box.listener is None or not isinstance(door, SessionDoor):
-            return await self._run(box, path, proc, proc.env)
+            return await self._run(box, path, proc, proc.env, points)
         await self.proxy.serve(box.listener)
-        with self.proxy.member(door.caller("native")) as leading:
-            return await self._run(box, path, proc, {**proc.env, **leading})
+        async with self.proxy.member(door.caller("native")) as leading:
+            return await self._run(box, path, proc, {**self.proxy.trust, **proc.env, **leading}, points)
 
-    async def _run(self, box: Box, path: str, proc: Proc, env: Mapping[str, str]) -> int:
+    async def _run(self, box: Box, path: str, proc: Proc, env: Mapping[str, str], points: tuple[Point, ...]) -> int:
         self._running += 1
         try:
             with self.remote.member(proc.fs) as caller:
                 status = await self._bounded(
-                    run_program(box, self._daemons, path, proc, env, caller.number), proc, caller
+                    run_program(box, self._daemons, path, proc, env, caller.number, points), proc, caller
                 )
                 await self.remote.settle(caller)
         finally:

@@ -64,7 +64,7 @@ class Door:
         self.resolver = resolver or Resolver()
         self.inside = inside
         self._note, self._question, self._clock = note, question, clock
-        self._transport = Transport("a request to the network")
+        self._transport = Transport("a request to the network", "" if network is None else network.authorities)
         self._remembered: set[tuple[str, str, int, str]] = set()
         """Permissions that were given for a host: session, host, port, rule."""
         self._starts: deque[float] = deque()
@@ -120,6 +120,11 @@ class Door:
             return True
         return network.refuses_address(out, LOOPBACK if target.host == "localhost" else target.host) is not None
 
+    def intercepts(self, caller: Caller, target: Target) -> bool:
+        """Whether what a native program sends to a host is read, instead of passed through a tunnel."""
+        out = Outgoing("CONNECT", target, caller.session_id, caller.agent_id)
+        return self.network is not None and self.network.intercepts(out) and not self._stays_inside(out)
+
     def _count_start(self) -> None:
         most = self.limits.requests_per_minute
         if most is None:
@@ -173,6 +178,10 @@ class Door:
             if error.kind in (FailureKind.REFUSED, FailureKind.OFF):
                 verdict = "deny"
             raise
+        except asyncio.CancelledError:
+            if not (out.tunnel and progress.status):  # a tunnel ends with its command
+                progress.error = "cancelled"
+            raise
         except BaseException as error:
             progress.error = progress.error or type(error).__name__
             raise
@@ -222,6 +231,11 @@ class Door:
         """Connect to a host for a program that speaks TLS through it: only its host and port are known."""
         out = Outgoing("CONNECT", target, caller.session_id, caller.agent_id, tunnel=True)
         async with AsyncExitStack() as stack:
+            if self.inside is not None and self._stays_inside(out):
+                connection = await _connect_inside(self.inside, target.port)
+                stack.callback(connection.writer.close)
+                yield Tunnel(connection, Progress(), lambda size: None)
+                return
             progress = await stack.enter_async_context(self.recording(caller, out))
             await stack.enter_async_context(self._bounded())
             addresses = await self._admit(out, progress)
@@ -352,6 +366,13 @@ class Tunnel:
     def _received(self, size: int) -> None:
         self.progress.bytes_received += size
         self.check(self.progress.bytes_received)
+
+
+async def _connect_inside(dial: Dial, port: int) -> Connection:
+    try:
+        return Connection(*await asyncio.open_connection(sock=await dial(port)))
+    except OSError:
+        raise NetworkFailure(FailureKind.CONNECT, FailureKind.CONNECT.value) from None
 
 
 async def _connect(addresses: Sequence[str], port: int, progress: Progress) -> Connection:

@@ -7,8 +7,9 @@ Rules that this file keeps:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, NamedTuple
 
 from ramet.core.errors import RametError
@@ -18,6 +19,7 @@ from ramet.network.rules import NetworkRule, NetworkVerdict, Outgoing
 
 MIB: Final = 1 << 20
 REMEDY: Final = "ask its owner to allow the host (`network: {allow: [...]}`, or --allow-host)"
+PARTS: Final = ("allow", "ask", "deny", "default", "limits", "credentials", "intercept", "authorities")
 NOT_ALLOWED: Final = "no rule of the network policy allows it"
 
 
@@ -60,6 +62,10 @@ class Network:
     default: NetworkVerdict = NetworkVerdict.DENY
     limits: NetworkLimits = field(default_factory=NetworkLimits)
     credentials: tuple[Credential, ...] = ()
+    intercept: tuple[NetworkRule, ...] = ()
+    """Hosts whose HTTPS Ramet reads when native programs speak to them; others get a tunnel."""
+    authorities: str = field(default="", repr=False)
+    """Certificates (PEM) that are trusted besides the machine's."""
 
     @classmethod
     def of(cls, plain: Network | Mapping[str, Any] | None) -> Network | None:
@@ -68,12 +74,11 @@ class Network:
             return plain
         if not isinstance(plain, Mapping):
             raise RametError("invalid_config", f"network is {plain!r}", 'Give {"allow": ["api.example.org"]}.')
-        unknown = set(plain) - {"allow", "ask", "deny", "default", "limits", "credentials"}
+        unknown = set(plain) - set(PARTS)
         if unknown:
             raise RametError(
-                "invalid_config", f"network has an unknown part {min(unknown)!r}",
-                "use allow, ask, deny, default, limits, credentials",
-            )  # fmt: skip
+                "invalid_config", f"network has an unknown part {min(unknown)!r}", f"use {', '.join(PARTS)}"
+            )
         try:
             default = NetworkVerdict(plain.get("default") or "deny")
         except ValueError:
@@ -90,13 +95,14 @@ class Network:
         if set(given) - known:
             raise RametError("invalid_config", f"unknown network limit {min(set(given) - known)!r}", f"use {known}")
         return cls(
-            tuple(rules), default, NetworkLimits(**given), credentials_of(plain.get("credentials") or {})
+            tuple(rules), default, NetworkLimits(**given), credentials_of(plain.get("credentials") or {}),
+            _intercepted(plain.get("intercept")), _authorities(plain.get("authorities")),
         )  # fmt: skip
 
     def allowing(self, rows: Iterable[str | Mapping[str, Any]]) -> Network:
         """The policy with more permissions."""
         more = tuple(NetworkRule.parse(NetworkVerdict.ALLOW, row) for row in rows)
-        return Network((*self.rules, *more), self.default, self.limits, self.credentials)
+        return replace(self, rules=(*self.rules, *more))
 
     @classmethod
     def with_hosts(cls, network: Network | None, hosts: Iterable[str] | None) -> Network | None:
@@ -127,6 +133,10 @@ class Network:
         why = f"{out.target.host} has the private address {address}, which no rule names"
         return Decision(NetworkVerdict.DENY, "", why if out.target.host != address else "it is a private address")
 
+    def intercepts(self, out: Outgoing) -> bool:
+        """Whether Ramet reads the HTTPS of a native program to this host."""
+        return any(rule.matches(out) for rule in self.intercept)
+
     @property
     def asks(self) -> bool:
         """Whether a request may lead to a question."""
@@ -144,3 +154,38 @@ def _rows(rows: object, verdict: NetworkVerdict) -> Iterable[Any]:
     if isinstance(rows, str) or not isinstance(rows, list | tuple):
         raise RametError("invalid_config", f"network.{verdict.value} is not a list", 'write ["api.example.org"]')
     return rows
+
+
+def _intercepted(given: object) -> tuple[NetworkRule, ...]:
+    """Hosts to intercept: true for all, or a list of them."""
+    if given is None or given is False:
+        return ()
+    if not (given is True or isinstance(given, list | tuple)):
+        raise RametError("invalid_config", f"network.intercept is {given!r}", 'write true, or ["api.example.org"]')
+    rows = ("*", "0.0.0.0/0", "::/0") if given is True else given
+    rules = tuple(NetworkRule.parse(NetworkVerdict.ALLOW, row) for row in rows)
+    for rule in rules:
+        if rule.methods is not None or rule.path != "/" or rule.scheme == "http":
+            raise RametError(
+                "invalid_config", f"network.intercept has {rule.text!r}, which says more than a host and a port",
+                "write methods and paths below allow, ask and deny",
+            )  # fmt: skip
+    return rules
+
+
+def _authorities(place: object) -> str:
+    """Read a file of certificates; nothing else of it is kept."""
+    if place is None:
+        return ""
+    if not isinstance(place, str):
+        raise RametError("invalid_config", f"network.authorities is {place!r}", "give the path of a PEM file")
+    from ramet.network.authority import certificates_of
+
+    try:
+        with open(os.path.expanduser(place), "rb") as file:
+            return certificates_of(file.read())
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it has no certificates"
+        raise RametError(
+            "invalid_config", f"cannot read network.authorities {place!r}: {why}", "give the path of a PEM file"
+        ) from None

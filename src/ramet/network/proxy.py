@@ -1,8 +1,9 @@
 """`Proxy`: the door for native programs. It answers at a listener in their box, and decides as for every other client.
 
 Rules that this file keeps:
-- A connection is one request, or one tunnel. It belongs to the command whose token it shows; without one it gets 407.
+- A connection belongs to the command whose token it shows, and ends with it; without a token it is refused.
 - What reaches a server is written anew from what was read, so that nothing rides along.
+- Where the policy intercepts a host, no byte goes to it unread, whether the program uses CONNECT or SOCKS.
 """
 
 from __future__ import annotations
@@ -11,39 +12,48 @@ import asyncio
 import base64
 import secrets
 import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+import ssl
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
-from ramet.core.paths import decode, encode
+from ramet.core.paths import decode
+from ramet.network import socks
+from ramet.network.conversation import HEAD_SECONDS, BadRequest, Conversation, end_to_end
 from ramet.network.door import Door
 from ramet.network.exchange import Caller, Waits
 from ramet.network.failures import FailureKind, NetworkFailure
 from ramet.network.relay import BLOCK, Connection
+from ramet.network.rules import Outgoing
 from ramet.network.targets import BadURL, Target, parse_host, parse_url, split_port
 
 if TYPE_CHECKING:
     import h11
 
+    from ramet.network.authority import Authority
+
 PORT: Final = 3128
 """Where the proxy listens, inside the box."""
 USER: Final = "ramet"
-HEAD_SECONDS: Final = 30.0
-"""How long a client may take to say what it wants."""
-HOP_BY_HOP: Final = frozenset((
-    b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te",
-    b"trailer", b"transfer-encoding", b"upgrade", b"host",
-))  # fmt: skip
+MOST_CONNECTIONS: Final = 256
+"""Connections of one box at the same time; more are closed. Each is a file of this process."""
+CONNECT_SECONDS: Final = 30.0
 DIRECT: Final = "localhost,127.0.0.1,::1"
 """What programs reach without the proxy: their own box."""
+_ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
+_WHO: Final = "the proxy of Ramet answers the programs of a running command"
+_DROPPED: Final = frozenset((b"host", b"expect"))
 
 
-class _Member(NamedTuple):
-    """A running command."""
+@dataclass
+class _Member:
+    """A running command, and what is done for it."""
 
     caller: Caller
     context: Context
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 class Proxy:
@@ -56,20 +66,45 @@ class Proxy:
         self._listener: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._made: Authority | None = None
 
-    @contextmanager
-    def member(self, caller: Caller) -> Iterator[dict[str, str]]:
+    @property
+    def authority(self) -> Authority | None:
+        """What signs the certificates that programs see; None where no HTTPS is read."""
+        if self._made is None and self._door.network is not None and self._door.network.intercept:
+            from ramet.network.authority import Authority
+
+            self._made = Authority()
+        return self._made
+
+    @property
+    def bundle(self) -> bytes | None:
+        """The certificates that programs trust; None where they trust those of the machine."""
+        authority, network = self.authority, self._door.network
+        return None if authority is None or network is None else authority.bundle(network.authorities)
+
+    @property
+    def trust(self) -> dict[str, str]:
+        """The variables that lead programs to these certificates."""
+        if self.authority is None:
+            return {}
+        from ramet.network.authority import trust_variables
+
+        return trust_variables()
+
+    @asynccontextmanager
+    async def member(self, caller: Caller) -> AsyncIterator[dict[str, str]]:
         """Admit a command while it runs; gives the variables that lead its programs here."""
         token = secrets.token_hex(16)
-        self._members[token] = _Member(caller, copy_context())
-        address = f"http://{USER}:{token}@127.0.0.1:{PORT}"
-        names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+        member = self._members[token] = _Member(caller, copy_context())
+        place = f"{USER}:{token}@127.0.0.1:{PORT}"
+        http = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), f"http://{place}")
+        other = dict.fromkeys(("socks_proxy", "SOCKS_PROXY"), f"socks5h://{place}")
         try:
-            yield {
-                **dict.fromkeys(names, address), "no_proxy": DIRECT, "NO_PROXY": DIRECT, "NODE_USE_ENV_PROXY": "1",
-            }  # fmt: skip
+            yield {**http, **other, "no_proxy": DIRECT, "NO_PROXY": DIRECT, "NODE_USE_ENV_PROXY": "1"}
         finally:
             del self._members[token]
+            await _cancel(member.tasks)
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer at a listener, unless that is so already."""
@@ -87,45 +122,58 @@ class Proxy:
         if server is None or self._loop is not asyncio.get_running_loop():
             return
         server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await _cancel(self._tasks)
 
     # ---------------------------------------------------------------------------------------------- connections
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if len(self._tasks) >= MOST_CONNECTIONS:
+            writer.close()
+            return
         self._tasks.add(task)
+        client = Connection(reader, writer)
         try:
-            await self._answer(reader, writer)
-        except (OSError, asyncio.IncompleteReadError):
-            return  # the client went away
+            async with asyncio.timeout(HEAD_SECONDS):
+                first = await reader.read(1)
+            if first[:1] == bytes((socks.VERSION,)):
+                await self._socks(client)
+            elif first:
+                await self._http(client, first)
+        except (OSError, asyncio.IncompleteReadError):  # TimeoutError is one
+            return  # the client went away, or says nothing
         finally:
             self._tasks.discard(task)
             writer.close()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        import h11
-
-        link = h11.Connection(h11.SERVER, max_incomplete_event_size=BLOCK)
+    async def _for(self, member: _Member, work: Coroutine[Any, Any, None]) -> None:
+        """Do something as a part of a command, which ends it when it ends itself."""
+        task = asyncio.get_running_loop().create_task(work, context=member.context.copy())
+        member.tasks.add(task)
         try:
-            async with asyncio.timeout(HEAD_SECONDS):
-                request = await _next(link, reader)
-        except (h11.RemoteProtocolError, TimeoutError):
-            await _refuse(writer, 400, "Bad Request", "the proxy cannot read this request")
+            await task
+        finally:
+            member.tasks.discard(task)
+
+    async def _http(self, client: Connection, first: bytes) -> None:
+        """A proxy of HTTP: requests with whole URLs, or one CONNECT."""
+        try:
+            talk = Conversation(client, first)
+        except ImportError:
             return
-        if not isinstance(request, h11.Request):
-            return
-        member = self._member_of(request)
-        if member is None:
-            why = "the proxy of Ramet answers the programs of a running command"
-            await _refuse(writer, 407, "Proxy Authentication Required", why, 'Proxy-Authenticate: Basic realm="ramet"')
-            return
-        tunnel = request.method == b"CONNECT"
-        work = self._tunnel if tunnel else self._forward
-        loop = asyncio.get_running_loop()
-        await loop.create_task(work(member.caller, request, link, reader, writer), context=member.context.copy())
+        while (request := await _request(talk)) is not None:
+            member = self._member_of(request)
+            if member is None:
+                asks = ("Proxy-Authenticate", 'Basic realm="ramet"')
+                await talk.refuse(407, "Proxy Authentication Required", _WHO, asks)
+            elif request.method == b"CONNECT":
+                await self._for(member, self._connect(talk, member.caller, request))
+            else:
+                await self._for(member, self._pass_on(talk, member.caller, request))
+            if not talk.goes_on():
+                await talk.end()
+                return
 
     def _member_of(self, request: h11.Request) -> _Member | None:
         for name, text in request.headers:
@@ -137,113 +185,189 @@ class Proxy:
                 return self._members.get(token) if user == USER else None
         return None
 
-    async def _forward(
-        self,
-        caller: Caller,
-        request: h11.Request,
-        link: h11.Connection,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
+    async def _pass_on(self, talk: Conversation, caller: Caller, request: h11.Request) -> None:
         """Plain HTTP: one request, decided with its method and path."""
         text = decode(request.target)
         try:
             if "://" not in text:
                 raise BadURL("it is not a whole URL")
-            target = parse_url(text)
+            target = parse_url(text).bare()
         except BadURL as error:
-            await _refuse(writer, 400, "Bad Request", f"the proxy cannot read the URL: {error}")
+            await talk.refuse(400, "Bad Request", f"the proxy cannot read the URL: {error}")
             return
-        sized = {name for name, _ in request.headers} & {b"content-length", b"transfer-encoding"}
-        headers = [(decode(name), decode(value)) for name, value in request.headers.raw_items()
-                   if name.lower() not in HOP_BY_HOP]  # fmt: skip
-        if b"transfer-encoding" in sized:
-            headers = [row for row in headers if row[0].lower() != "content-length"]
+        await self._forward(talk, caller, request, target)
+
+    async def _forward(self, talk: Conversation, caller: Caller, request: h11.Request, target: Target) -> None:
+        rows = [(decode(name), decode(text)) for name, text in request.headers.raw_items()]
+        headers = [(decode(name), decode(text)) for name, text in end_to_end(rows) if name.lower() not in _DROPPED]
+        if any(name == b"transfer-encoding" for name, _ in request.headers):
             headers.append(("Transfer-Encoding", "chunked"))
-        body = _body(link, reader) if sized else None
-        began = False
+        waits = Waits(CONNECT_SECONDS, None)
         try:
             async with self._door.open(
-                caller, decode(request.method), target.bare(), headers, body, waits=Waits(30.0, None)
+                caller, decode(request.method), target, headers, talk.body(), waits=waits
             ) as exchange:  # fmt: skip
-                lines = [f"HTTP/1.1 {exchange.status} {exchange.reason}"]
-                lines += [
-                    f"{name}: {value}" for name, value in exchange.headers if encode(name.lower()) not in HOP_BY_HOP
-                ]
-                writer.write(encode("\r\n".join([*lines, "Connection: close", "", ""])))
-                began = True
-                async for block in exchange.blocks:
-                    writer.write(block)
-                    await writer.drain()
-                await writer.drain()
+                await talk.answer(exchange.status, exchange.reason, exchange.headers, exchange.blocks)
         except NetworkFailure as failure:
-            if began:
-                writer.transport.abort()  # a short answer must not look whole
-                return
-            await _refuse(writer, *_status_of(failure))
+            if not talk.answers:
+                await talk.refuse(*_status_of(failure, target))
 
-    async def _tunnel(
-        self,
-        caller: Caller,
-        request: h11.Request,
-        link: h11.Connection,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        """CONNECT: bytes in both directions, decided by host and port."""
+    async def _connect(self, talk: Conversation, caller: Caller, request: h11.Request) -> None:
         try:
             host, port = split_port(decode(request.target))
             if port is None:
                 raise BadURL("it names no port")
             target = Target("https", parse_host(host), port)
         except BadURL as error:
-            await _refuse(writer, 400, "Bad Request", f"the proxy cannot read the host: {error}")
+            await talk.refuse(400, "Bad Request", f"the proxy cannot read the host: {error}")
             return
-        began = False
         try:
-            async with self._door.tunnel(caller, target) as tunnel:
-                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                began = True
-                await tunnel.relay(link.trailing_data[0], Connection(reader, writer))
+            await self._lead(caller, target, talk.connection, talk.trailing, _ESTABLISHED)
         except NetworkFailure as failure:
-            if began:
-                writer.transport.abort()
+            if not talk.connection.writer.is_closing():
+                await talk.refuse(*_status_of(failure, target))
+
+    async def _socks(self, client: Connection) -> None:
+        try:
+            async with asyncio.timeout(HEAD_SECONDS):
+                user, token = await socks.password_of(client)
+                member = self._members.get(token) if user == USER else None
+                socks.tell_admitted(client, admitted=member is not None)
+                if member is None:
+                    return
+                target = await socks.target_of(client)
+        except socks.SocksError:
+            await client.writer.drain()
+            return
+        await self._for(member, self._socks_connect(client, member.caller, target))
+
+    async def _socks_connect(self, client: Connection, caller: Caller, target: Target) -> None:
+        try:
+            await self._lead(caller, target, client, b"", socks.answer(socks.SUCCEEDED))
+        except NetworkFailure as failure:
+            if not client.writer.is_closing():
+                client.writer.write(socks.answer(socks.code_of(failure)))
+                await client.writer.drain()
+
+    # ---------------------------------------------------------------------------------------------- tunnels
+
+    async def _lead(self, caller: Caller, target: Target, client: Connection, first: bytes, accepted: bytes) -> None:
+        """Connect a client to a host, and tell it so. Fails before that, or breaks the connection after it."""
+        authority = self.authority
+        if authority is None or not self._door.intercepts(caller, target):
+            async with self._door.tunnel(caller, target) as tunnel:
+                client.writer.write(accepted)
+                try:
+                    await tunnel.relay(first, client)
+                except NetworkFailure:
+                    client.writer.transport.abort()
+                    raise
+            return
+        if first:
+            raise NetworkFailure(FailureKind.PROTOCOL, "the program speaks before it is connected")
+        transport = client.writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()  # what comes now belongs to TLS
+        client.writer.write(accepted)
+        secured: Connection | None = None
+        try:
+            secured = await _secure(transport, authority.context(target.host))
+            await self._read_inside(caller, target, Conversation(secured))
+        except ssl.SSLError as error:
+            await self._note_unread(caller, target, _unread(error))
+        finally:
+            if secured is not None:
+                secured.writer.close()
+            client.writer.close()
+
+    async def _read_inside(self, caller: Caller, target: Target, talk: Conversation) -> None:
+        """Requests inside of TLS, each decided with its method and path; all are for the host of the connection."""
+        while (request := await _request(talk)) is not None:
+            try:
+                inner = _inside(request, target)
+            except BadURL as error:
+                why = f"a request inside of the connection to {target.authority} is for another host: {error}"
+                await self._note_unread(caller, target, NetworkFailure(FailureKind.REFUSED, why))
+                await talk.refuse(421, "Misdirected Request", why)
+            else:
+                await self._forward(talk, caller, request, inner)
+            if not talk.goes_on():
+                await talk.end()
                 return
-            await _refuse(writer, *_status_of(failure))
+
+    async def _note_unread(self, caller: Caller, target: Target, failure: NetworkFailure) -> None:
+        """Record a connection whose requests were not read."""
+        out = Outgoing("CONNECT", target, caller.session_id, caller.agent_id, tunnel=True)
+        try:
+            async with self._door.recording(caller, out):
+                raise failure
+        except NetworkFailure:
+            return
 
 
-async def _next(link: h11.Connection, reader: asyncio.StreamReader) -> object:
-    import h11
-
-    while (event := link.next_event()) is h11.NEED_DATA:
-        link.receive_data(await reader.read(BLOCK))
-    return event
-
-
-async def _body(link: h11.Connection, reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    import h11
-
-    if link.they_are_waiting_for_100_continue:
-        link.send(h11.InformationalResponse(status_code=100, headers=[]))
+async def _request(talk: Conversation) -> h11.Request | None:
     try:
-        while isinstance(event := await _next(link, reader), h11.Data):
-            yield bytes(event.data)
-    except h11.RemoteProtocolError:
-        raise NetworkFailure(FailureKind.PROTOCOL, "the body of the request is damaged") from None
+        return await talk.request()
+    except BadRequest as error:
+        await talk.refuse(400, "Bad Request", f"the proxy cannot read this request: {error}")
+        await talk.end()
+        return None
 
 
-def _status_of(failure: NetworkFailure) -> tuple[int, str, str]:
+async def _secure(transport: asyncio.Transport, context: ssl.SSLContext) -> Connection:
+    """Speak TLS as a server from here on."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=BLOCK, loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    secured = await loop.start_tls(
+        transport, protocol, context, server_side=True, ssl_handshake_timeout=HEAD_SECONDS
+    )  # fmt: skip
+    assert secured is not None
+    protocol.connection_made(secured)
+    return Connection(reader, asyncio.StreamWriter(secured, protocol, reader, loop))
+
+
+def _unread(error: ssl.SSLError) -> NetworkFailure:
+    """Why a connection could not be read."""
+    reason = (error.reason or "").upper()
+    if "ALERT" in reason:
+        why = "the program does not accept the certificate of this workspace: see `intercept` in docs/network.md"
+        return NetworkFailure(FailureKind.TLS, why)
+    if "SNI" in reason or "CALLBACK" in reason or "UNRECOGNIZED" in reason:
+        return NetworkFailure(FailureKind.REFUSED, "the program asks for a certificate of another host")
+    return NetworkFailure(FailureKind.REFUSED, "what the program sends to a host that is intercepted is not TLS")
+
+
+def _inside(request: h11.Request, target: Target) -> Target:
+    """Where a request inside of a connection leads; BadURL where that is another host than it was made to."""
+    text = decode(request.target)
+    if not text.startswith("/") and "://" not in text:
+        raise BadURL(f"{text[:60]!r} is not a path")
+    found = parse_url(target.origin + text if text.startswith("/") else text).bare()
+    for name, said in request.headers:
+        if name == b"host":
+            host, port = split_port(decode(said))
+            if (parse_host(host), port or 443) != (target.host, target.port):
+                raise BadURL(f"its Host header is {decode(said)[:60]!r}")
+    if (found.scheme, found.host, found.port) != (target.scheme, target.host, target.port):
+        raise BadURL(f"its URL begins with {found.origin}")
+    return found
+
+
+def _status_of(failure: NetworkFailure, target: Target) -> tuple[int, str, str]:
     if failure.kind is FailureKind.REFUSED:
         return 403, "Forbidden", failure.text
     if failure.kind is FailureKind.LIMIT:
         return 429, "Too Many Requests", failure.text
     if failure.kind is FailureKind.TIMEOUT:
-        return 504, "Gateway Timeout", failure.text
-    return 502, "Bad Gateway", failure.text
+        return 504, "Gateway Timeout", f"{target.authority}: {failure.text}"
+    if failure.kind is FailureKind.CERTIFICATE:
+        return 502, "Bad Gateway", f"the certificate of {target.host} cannot be verified: {failure.text}"
+    return 502, "Bad Gateway", f"{target.authority}: {failure.text}"
 
 
-async def _refuse(writer: asyncio.StreamWriter, status: int, reason: str, text: str, *headers: str) -> None:
-    body = encode(f"ramet: {text}\n")
-    lines = [f"HTTP/1.1 {status} {reason}", "Content-Type: text/plain; charset=utf-8", f"Content-Length: {len(body)}"]
-    writer.write(encode("\r\n".join([*lines, *headers, "Connection: close", "", ""])) + body)
-    await writer.drain()
+async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
+    waiting = list(tasks)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)

@@ -26,8 +26,9 @@ Dial = Callable[[int], Awaitable[socket.socket]]
 class Transport:
     """Call `send` for each hop, and `close` at the end."""
 
-    def __init__(self, needed_for: str = "a mount over HTTP") -> None:
-        self._needed_for = needed_for
+    def __init__(self, needed_for: str = "a mount over HTTP", authorities: str = "") -> None:
+        """`authorities` are certificates (PEM) that are trusted besides the machine's."""
+        self._needed_for, self._authorities = needed_for, authorities
         self._pools: dict[tuple[asyncio.AbstractEventLoop, str, bool, str, bool], httpx2.AsyncClient] = {}
 
     async def send(
@@ -85,17 +86,19 @@ class Transport:
             for other in list(self._pools):  # loops of other threads come and go meanwhile
                 if other[0].is_closed():
                     self._pools.pop(other, None)
-            trust: ssl.SSLContext | bool = verify
             if verify and authorities is not None:
                 trust = ssl.create_default_context(cadata=authorities)
+            else:
+                trust = httpx2.create_ssl_context(verify=verify, trust_env=False)
+                if verify and self._authorities:
+                    trust.load_verify_locations(cadata=self._authorities)
             options: dict[str, Any] = {"trust_env": False, "headers": {"User-Agent": "ramet"}}
             if dial is None:
                 options["verify"] = trust
             else:
                 from ramet.network.inside import InsideTransport
 
-                context = httpx2.create_ssl_context(verify=trust, trust_env=False)
-                options["transport"] = InsideTransport(dial, context)
+                options["transport"] = InsideTransport(dial, trust)
             found = self._pools[key] = httpx2.AsyncClient(**options)
         return found
 

@@ -194,6 +194,20 @@ class CredentialKind:
         return [{name: value for name, value in row.items() if value is not None} for row in rows if row is not INVALID]
 
 
+@dataclass(frozen=True)
+class InterceptKind:
+    """Which hosts are intercepted."""
+
+    says = "true, false, or a list of hosts"
+    hosts = ListKind(TextKind())
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [*FlagKind().schema()["anyOf"], self.hosts.schema()]}
+
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
+        return (self.hosts if isinstance(node.value, list) else FlagKind()).read(node, setting, reading)
+
+
 NETWORK: Final = {
     "allow": Field(ListKind(NetworkRuleKind()), "What may be reached."),
     "ask": Field(ListKind(NetworkRuleKind()), "What a person is asked about; refused without an answer."),
@@ -201,6 +215,8 @@ NETWORK: Final = {
     "default": Field(ChoiceKind(("deny", "ask", "allow")), "For what no rule matches.", "deny"),
     "limits": Field(LazyKind(lambda: TableKind(fields_of(NetworkLimits))), "Bounds of requests."),
     "credentials": Field(MapKind(CredentialKind(), ".+", "a host"), "Secrets by host, added outside."),
+    "intercept": Field(InterceptKind(), "Hosts whose HTTPS is read when native programs speak to them; true for all."),
+    "authorities": Field(TextKind(path=True), "A file of certificates (PEM) that are trusted besides the machine's."),
 }
 
 
