@@ -124,12 +124,12 @@ def as_session(plain: Mapping[str, Any]) -> SavedSession:
     return SavedSession(plain["id"], plain["cwd"], plain["env"], plain["last_exit_code"])
 
 
-def as_push(plain: Mapping[str, Any]) -> Push:
-    from ramet.workspace.stored.git_push import Push
-
 def as_ports(plain: Mapping[str, Any]) -> list[ListeningPort]:
     return [ListeningPort(one["port"], one["address"], one["program"], one["pid"]) for one in plain["ports"]]
 
+
+def as_push(plain: Mapping[str, Any]) -> Push:
+    from ramet.workspace.stored.git_push import Push
 
     secret = plain["secret"]
     return Push(**{**plain, "paths": tuple(plain["paths"]), "secret": None if secret is None else tuple(secret)})
@@ -529,16 +529,6 @@ class RemoteRef:
             raise RametError("not_found", f"no pending push to {push.branch}", "see `pushes`")
         return as_kind(found["pushed"][0], Pushed)
 
-    def import_archive(
-        self,
-        source: Target,
-        *,
-        prefix: str = "/",
-        message: str = "",
-        author: str = "",
-        kind: str | None = None,
-        progress: Progress = silent,
-    ) -> ImportResult:
     def ports(self) -> list[ListeningPort]:
         """List the ports at which programs of the workspace listen, while the server has it open."""
         return as_ports(self._get("ports"))
