@@ -548,6 +548,16 @@ class RemoteRef:
         async with Forward(listen_on_loopback(local), dial, failed=failed) as forward:
             yield forward
 
+    def import_archive(
+        self,
+        source: Target,
+        *,
+        prefix: str = "/",
+        message: str = "",
+        author: str = "",
+        kind: str | None = None,
+        progress: Progress = silent,
+    ) -> ImportResult:
         """Upload a tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
         if isinstance(source, str | os.PathLike):
             with open(source, "rb") as file:

@@ -389,21 +389,6 @@ class StoredWorkspaceRef:
         record_push(self._repository, planned)
         return run_push(self._repository, planned, {} if token is None else {place[0]: {place[1]: token}})
 
-    def pushes(self) -> list[Push]:
-        """List pushes that are not done."""
-        from ramet.workspace.stored.git_push import pending_pushes
-
-        self._find_or_none(None)
-        return pending_pushes(self._repository, self.name)
-
-    def push_again(self, push: Push, secrets: Secrets) -> Pushed:
-        """Retry a push; `secrets` has its credentials by name and key."""
-        from ramet.workspace.stored.git_push import run_push
-
-        return run_push(self._repository, push, secrets)
-
-    def import_archive(
-        self,
     def ports(self) -> list[ListeningPort]:
         """List the ports at which programs of the workspace listen, in the process of this machine that has it open."""
         held = HeldPorts(self._repository, self.name)
@@ -428,6 +413,21 @@ class StoredWorkspaceRef:
         finally:
             held.close()
 
+    def pushes(self) -> list[Push]:
+        """List pushes that are not done."""
+        from ramet.workspace.stored.git_push import pending_pushes
+
+        self._find_or_none(None)
+        return pending_pushes(self._repository, self.name)
+
+    def push_again(self, push: Push, secrets: Secrets) -> Pushed:
+        """Retry a push; `secrets` has its credentials by name and key."""
+        from ramet.workspace.stored.git_push import run_push
+
+        return run_push(self._repository, push, secrets)
+
+    def import_archive(
+        self,
         source: Target,
         *,
         prefix: str = "/",
