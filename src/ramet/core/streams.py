@@ -203,11 +203,13 @@ class Writer:
 class FileStream(Reader, Writer):
     """An open file description: one offset that all its duplicates share. Made by `FileSystem.open`."""
 
-    __slots__ = ("locked",)
+    __slots__ = ("lendable", "locked")
     lasting = True
 
     def __init__(self) -> None:
         super().__init__()
+        self.lendable = True
+        """Whether programs of the machine may have the file itself: they can open it again in another way."""
         self.locked: object = None
         """The lock that this description holds (`flock`); released on close."""
 

@@ -9,6 +9,8 @@ so that all boxes share its memory. Every socket is SEQPACKET, one message per r
               {"box": pid, "trees", "limits", ...}  enter this box; answers with tree descriptors, with devices of
                                                     the FUSE mounts at `remote`, and with a socket that listens at
                                                     the port `listen`; the second socket is the zygote's
+              {"box": pid, "view": points, ...}     make a view of this box (`view.py`) with a zygote in it; answers
+                                                    with the root of the view
               {"lend": pid, "network": inode}       create sockets in the network of this box; answers with them
     zygote    {"path", "argv", "env", "cwd", ...}   start a program; its descriptors follow the message
 
@@ -39,6 +41,8 @@ import sys
 import termios
 import time
 from collections.abc import Sequence
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
 from typing import Any
 
 NS_GET_USERNS = 0xB701
@@ -49,6 +53,7 @@ MS_RDONLY, MS_NOSUID, MS_NODEV = 1, 2, 4
 PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_SUBREAPER, PR_SET_NO_NEW_PRIVS = 4, 24, 36, 38
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 CAPABILITIES = 64
+CLONE_NEWNS, CLONE_NEWPID = 0x20000, 0x20000000
 NAMESPACES = ("mnt", "pid", "net", "ipc", "uts", "cgroup")
 WATCH_SECONDS = 0.25
 """Between two looks at the memory of a process tree that no cgroup bounds."""
@@ -138,8 +143,7 @@ class Namespaces:
         """
         check(libc.setns(self.outer, 0), "setns user")
         devices, problem = open_devices(device, len(remote))
-        for fd in self.namespaces:
-            check(libc.setns(fd, 0), "setns")
+        self._join_rest()
         for path, fd in mounts:
             moved = libc.syscall(SYS_MOVE_MOUNT, fd, b"", -100, os.fsencode(path), MOVE_MOUNT_FROM_DESCRIPTOR)
             check(moved, f"mount {path}")
@@ -149,9 +153,22 @@ class Namespaces:
             found.append(check(libc.syscall(SYS_OPEN_TREE, -100, os.fsencode(path), flags), f"open_tree {path}"))
         if devices:
             problem = mount_devices(devices, remote)
+        self.leave_rights()
+        return found, devices, problem
+
+    def join(self) -> None:
+        """Join the box with the rights to change its mounts."""
+        check(libc.setns(self.outer, 0), "setns user")
+        self._join_rest()
+
+    def _join_rest(self) -> None:
+        for fd in self.namespaces:
+            check(libc.setns(fd, 0), "setns")
+
+    def leave_rights(self) -> None:
+        """Go to the user namespace of programs, which owns nothing of the box."""
         if self.nested:
             check(libc.setns(self.inner, 0), "setns user")
-        return found, devices, problem
 
     def close(self) -> None:
         for fd in (*self.namespaces, self.outer, self.inner):
@@ -218,6 +235,8 @@ def serve(sock: socket.socket) -> None:
                 build(request, fds)
             elif "lend" in request:
                 lend(sock, request)
+            elif "view" in request:
+                enter_view(sock, request, fds)
             else:
                 enter(sock, request, fds)
         except OSError as error:
@@ -279,11 +298,50 @@ def enter(sock: socket.socket, request: Request, fds: Sequence[int]) -> None:
         os._exit(0)
 
 
+def enter_view(sock: socket.socket, request: Request, fds: Sequence[int]) -> None:
+    """Leave a zygote in a new view of a box: the first process of a pid namespace that ends with it."""
+    zygote, voice = fds
+    box = Namespaces(request["box"])
+    if os.fork():
+        box.close()
+        return
+    try:
+        os.setsid()
+        box.join()
+        if os.fork():  # only a process of the box's pid namespace can make one below it
+            os._exit(0)
+        check(libc.unshare(CLONE_NEWNS | CLONE_NEWPID), "unshare")
+        if os.fork():
+            os._exit(0)
+        try:
+            root, seen = view.confine(request["view"], request["system"])
+        except view.CannotHold as error:
+            sock.send(json.dumps({"cannot": str(error)}).encode())
+            os._exit(0)
+        box.leave_rights()
+        box.close()
+        socket.send_fds(sock, [json.dumps({"seen": seen}).encode()], [root])
+        os.close(root)
+        sock.close()
+        breed(socket.socket(fileno=zygote), socket.socket(fileno=voice), request, lasting=True)
+    except OSError as error:
+        sock.send(json.dumps({"error": str(error)}).encode())
+    finally:
+        os._exit(0)
+
+
+view = ModuleType("view")
+"""`view.py`, the neighbour of this file: both belong to no package here."""
+
+
 # ------------------------------------------------------------------------------------------------------------ zygote
 
 
-def breed(sock: socket.socket, voice: socket.socket, request: Request) -> None:
-    """Keep one worker waiting at the socket until Ramet closes it; workers speak of themselves through `voice`."""
+def breed(sock: socket.socket, voice: socket.socket, request: Request, *, lasting: bool = False) -> None:
+    """Keep one worker waiting at the socket until Ramet closes it; workers speak of themselves through `voice`.
+
+    A `lasting` zygote stays until the workers have ended: it is the first process of their pid namespace.
+    """
     check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")  # programs of the box cannot look into it
     drop_capabilities()
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
@@ -311,7 +369,7 @@ def breed(sock: socket.socket, voice: socket.socket, request: Request) -> None:
                     work(sock, voice, request["limits"], taken_write)
         ready = {fd for fd, _ in poll.poll(None if spare else FORK_SECONDS * 1000)}
         if sock.fileno() in ready:
-            return
+            break
         if taken_read in ready:
             os.read(taken_read, 1)
             spare = 0
@@ -323,6 +381,12 @@ def breed(sock: socket.socket, voice: socket.socket, request: Request) -> None:
                     spare = 0
         except ChildProcessError:
             spare = 0
+    sock.close()  # the spare worker finds it closed
+    try:
+        while lasting:
+            os.wait()
+    except ChildProcessError:
+        return
 
 
 def refuse(sock: socket.socket) -> None:
@@ -610,6 +674,7 @@ def install_filter(program: bytes) -> None:
 
 
 def main() -> None:
+    SourceFileLoader("view", os.path.join(os.path.dirname(__file__), "view.py")).exec_module(view)
     libc.prctl(PR_SET_SUBREAPER, 1, 0, 0, 0)  # what a helper leaves is reaped here: not every init does it
     if len(sys.argv) == 3:  # Ramet is root; this process and its boxes are not
         uid, gid = map(int, sys.argv[1:])

@@ -28,6 +28,7 @@ from ramet.core.signals import BySignal
 from ramet.core.streams import FileStream, Null, PipeReader, PipeWriter, Reader, Writer
 from ramet.core.terminal import DEFAULT_SIZE, TerminalInput
 from ramet.native.box import Box, Request
+from ramet.native.confinement import Point
 from ramet.native.layout import file_owner
 
 BLOCK: Final = 256 * 1024
@@ -127,21 +128,24 @@ class Daemons:
 
 
 async def run_program(
-    box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str], caller: int = 0
-) -> int:
+    box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str], caller: int = 0,
+    points: tuple[Point, ...] = (),
+) -> int:  # fmt: skip
     """Start a program in the box with the streams of `proc`, and return its exit status.
 
-    `caller` is its number for the files of remote mounts.
+    `caller` is its number for the files of remote mounts, `points` say what it may do where.
     """
     while True:
-        run = _start(box, daemons, path, proc, env, caller)
+        run = _start(box, daemons, path, proc, env, caller, points)
         status = await run.finish()
         if run.taken or not box.alive:
             return status
         # A program has killed the worker before it took the request; the next one has a new worker.
 
 
-def _start(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str], caller: int) -> _Run:
+def _start(
+    box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, str], caller: int, points: tuple[Point, ...]
+) -> _Run:
     with file_owner(box.owner):
         streams = _Streams.of(proc)
     ends: dict[int, tuple[int, int]] = {}
@@ -157,7 +161,7 @@ def _start(box: Box, daemons: Daemons, path: str, proc: Proc, env: Mapping[str, 
     ours = {number: ends[number][1 if number in inputs else 0] for number in ends}
     request = Request(
         path, proc.argv, env, str(proc.cwd), theirs | streams.lent, proc.umask, [*proc.services.ignored()],
-        streams.size(proc), streams.lines, caller,
+        streams.size(proc), streams.lines, caller, points,
     )  # fmt: skip
     try:
         channel = box.start(request)
@@ -220,7 +224,7 @@ class _Streams:
             self.lines.append(number)
             return True
         if isinstance(stream, FileStream):
-            fd = stream.lend()
+            fd = stream.lend() if stream.lendable else -1
         elif isinstance(stream, PipeReader | PipeWriter):
             fd = stream.lend(_kernel_pipe)
         if fd >= 0:
@@ -549,9 +553,7 @@ class _Run:
             proc.complain(f"killed: the limit native.{ending.limit} of this workspace was reached")
         if ending.failure:
             if ending.stage == "cwd":
-                proc.complain(
-                    f"cannot enter {proc.cwd}: {strerror(ending.failure)}: native programs do not see this mount"
-                )
+                proc.complain(f"cannot enter {proc.cwd}: {strerror(ending.failure)}: native programs do not see it")
                 return 126
             raise fail(ending.failure, proc.name)
         if ending.wait_status is None:  # the worker was killed: by a program, or with the box

@@ -12,12 +12,13 @@ import enum
 import errno
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 from ramet.core.errors import RametError, fail
+from ramet.native.confinement import Point, Reach
 from ramet.workspace.record.recorder import ACTOR
 
 
@@ -53,11 +54,17 @@ class Rule:
     session: str | None = None
     agent: str | None = None
     reason: str = ""
+    native: bool = True
+    """Whether native programs must be held to a path rule: where that is impossible, they do not start."""
+
+    def concerns(self, session_id: str, agent_id: str) -> bool:
+        """Whether it is about a session and an agent."""
+        if self.session is not None and not _match(self.session, session_id):
+            return False
+        return self.agent is None or _match(self.agent, agent_id)
 
     def matches(self, request: Request) -> bool:
-        if self.session is not None and not _match(self.session, request.session_id):
-            return False
-        if self.agent is not None and not _match(self.agent, request.agent_id):
+        if not self.concerns(request.session_id, request.agent_id):
             return False
         if request.kind == "command":
             if self.command is None:
@@ -191,6 +198,90 @@ class Policy:
         anything = replace(request, subject=below + "\ue000/\ue000/\ue000")  # a path that only a catch-all rule matches
         return self.default is not Verdict.ALLOW and self.verdict(anything)[0] is not Verdict.ALLOW
 
+    def binds(self, request: Request) -> bool:
+        """Whether a rule is about something below the path of a request: moving that path would undo the rule."""
+        below = request.subject.rstrip("/") + "/"
+        for rule in self.rules:
+            if rule.path is None or rule.verdict is Verdict.ALLOW or rule.path.startswith("**"):
+                continue
+            head = re.split(r"[*?]", rule.path, maxsplit=1)[0]
+            near = head.startswith(below) or (_place_of(rule.path) is None and below.startswith(head))
+            if near and rule.concerns(request.session_id, request.agent_id) and not rule.matches(request):
+                return True
+        return False
+
+    # ------------------------------------------------------------------------------------------ native programs
+
+    def check_programs(self, served: Sequence[str] = ()) -> None:
+        """Raise RametError for a path rule that mounts cannot hold; in `served` mounts every operation is checked."""
+        for rule in (*self._rules_of_programs(served), *(quota.rule for quota in self.quotas)):
+            if rule.path is None or not rule.native or _served(rule.path, served):
+                continue
+            limited = any(quota.rule is rule for quota in self.quotas)
+            if not limited and _place_of(rule.path) is not None:
+                continue
+            what = "a limit on paths" if limited else "a pattern that is not PATH or PATH/**"
+            raise RametError(
+                "native_unavailable", f"cannot run native programs: the policy rule {rule.path!r} is {what}",
+                "Name a path, or PATH/**; or give the rule `native: false`, and it holds for commands in process only.",
+            )  # fmt: skip
+
+    def points(
+        self, session_id: str, agent_id: str, mounted: Iterable[str], served: Sequence[str] = ()
+    ) -> tuple[Point, ...]:
+        """Return what programs of a session may do where, parents first; empty when they may do everything.
+
+        `mounted` are the mounts of the kernel. `served` ones check every operation themselves. A question, which
+        nobody can answer for a program, counts as a denial.
+        """
+        rules = [rule for rule in self._rules_of_programs(served) if rule.concerns(session_id, agent_id)]
+        if not rules and self.default is Verdict.ALLOW:
+            return ()
+        self.check_programs(served)
+        places = [(_place_of(rule.path or ""), rule) for rule in rules]
+        named: dict[str, bool] = {}
+        exact: dict[str, bool] = {}
+        for place, rule in places:
+            if place is not None and place[0].startswith("/"):
+                path, deep = place
+                named[path] = named.get(path, False) or deep
+                exact[path] = exact.get(path, True) and not deep and rule.verdict is Verdict.ALLOW
+
+        def verdict(path: str, *, read: bool) -> Verdict:
+            for place, rule in places:
+                if place is None or (rule.access is not None and (rule.access == "read") != read):
+                    continue
+                if path == place[0] or (place[1] and _is_below(path, place[0])):
+                    return rule.verdict
+            return self.default
+
+        def reach(path: str) -> Reach:
+            if any(path == top or _is_below(path, top) for top in served):
+                return Reach.WRITE
+            found = verdict(path, read=True)
+            if found is not Verdict.ALLOW:
+                return Reach.HIDDEN if found is Verdict.HIDE else Reach.DENIED
+            return Reach.WRITE if verdict(path, read=False) is Verdict.ALLOW else Reach.READ
+
+        wanted = {"/", *mounted, *served, *named}
+        if all(reach(path) is Reach.WRITE for path in wanted):
+            return ()
+        for path in [*wanted]:
+            wanted.update(_above(path))
+        return tuple(
+            Point(path, reach(path), makes=named.get(path, False), only_file=exact.get(path, False))
+            for path in sorted(wanted, key=lambda path: (path.count("/") if path != "/" else 0, path))
+        )
+
+    def _rules_of_programs(self, served: Sequence[str]) -> list[Rule]:
+        """The path rules that are left to mounts, without permissions that change nothing."""
+        rules = [
+            rule for rule in self.rules if rule.path is not None and rule.native and not _served(rule.path, served)
+        ]
+        while rules and self.default is Verdict.ALLOW and rules[-1].verdict is Verdict.ALLOW:
+            rules.pop()
+        return rules
+
     def hidden(self, request: Request) -> bool:
         return self.verdict(request)[0] is Verdict.HIDE
 
@@ -242,15 +333,45 @@ class Policy:
 
 
 def _rule(verdict: Verdict, row: Mapping[str, Any]) -> Rule:
-    unknown = set(row) - {"command", "path", "access", "session", "agent", "reason"}
+    if not isinstance(row, Mapping):
+        raise _misunderstood(row)
+    unknown = set(row) - {"command", "path", "access", "session", "agent", "reason", "native"}
     if unknown or not ({"command", "path"} & set(row)) or (verdict is Verdict.HIDE and "path" not in row):
         raise _misunderstood(row)
     return Rule(verdict, **row)
 
 
-def _misunderstood(row: Mapping[str, Any]) -> RametError:
-    remedy = "a rule has command or path, and optionally access, session, agent, reason; a limit also count or bytes"
-    return RametError("invalid_config", f"policy rule {dict(row)!r} is not understood", remedy)
+def _misunderstood(row: object) -> RametError:
+    remedy = (
+        "a rule has command or path, and optionally access, session, agent, reason, native; a limit also count or bytes"
+    )
+    return RametError(
+        "invalid_config", f"policy rule {dict(row) if isinstance(row, Mapping) else row!r} is not understood", remedy
+    )
+
+
+def _place_of(pattern: str) -> tuple[str, bool] | None:
+    """Return the path of a pattern, and whether all below it is meant; None for patterns that no mount can hold."""
+    deep = pattern == "**" or pattern.endswith("/**")
+    path = pattern.removesuffix("**").rstrip("/") or "/" if deep else pattern
+    if re.search(r"[*?]", path):
+        return None
+    return path, deep
+
+
+def _served(pattern: str, served: Sequence[str]) -> bool:
+    head = re.split(r"[*?]", pattern, maxsplit=1)[0]
+    return any(head == top or _is_below(head, top) for top in served)
+
+
+def _is_below(path: str, top: str) -> bool:
+    return path.startswith(top.rstrip("/") + "/") and path != "/"
+
+
+def _above(path: str) -> list[str]:
+    """The directories above a path, without the root."""
+    parts = path.split("/")[1:-1]
+    return ["/" + "/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _match(pattern: str, text: str, words: bool = False) -> bool:

@@ -19,7 +19,9 @@ from ramet.core.errors import RametError, reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.proc import Exec, Proc
 from ramet.core.resource import Cap
+from ramet.native.confinement import Point
 from ramet.native.fuse.mounts import REMEDY
+from ramet.native.layout import SYSTEM_NAMES
 from ramet.native.lowers import StoredTrees
 from ramet.native.options import Native
 from ramet.native.program import cannot_execute
@@ -28,6 +30,7 @@ from ramet.native.tree import OverlaidDirectory, SharedLayers, TreeResource
 from ramet.network.door import Door
 from ramet.network.proxy import Proxy
 from ramet.workspace.mounts import Mount, MountMode
+from ramet.workspace.policy import Policy
 from ramet.workspace.record.recorder import Recorder
 
 REAL_BASH: Final = "/usr/./bin/bash"
@@ -48,8 +51,10 @@ OFF: Final = (
 class NativePrograms:
     """What a shell asks for programs that are not commands of the table."""
 
-    def __init__(self, options: Native, recorder: Recorder, door: Door | None = None) -> None:
-        self._recorder = recorder
+    def __init__(
+        self, options: Native, recorder: Recorder, door: Door | None = None, policy: Policy | None = None
+    ) -> None:
+        self._recorder, self._policy = recorder, policy
         self._proxy = None if door is None or door.network is None else Proxy(door)
         self._runtime = Runtime(options, self._proxy)
         self.ports = self._runtime.ports
@@ -84,6 +89,8 @@ class NativePrograms:
                     self._add_remote(mount)
                 if mount.memory is not None and mount.mode is MountMode.READ:
                     runtime.protect(str(prefix))
+            if self._policy is not None:
+                self._policy.check_programs([*runtime.remote.outermost])
             self.trees = runtime.open()
             self._note_unseen(mounts.values())
         except BaseException:
@@ -112,6 +119,15 @@ class NativePrograms:
             runtime.protect(prefix)
         runtime.reopen()
         return replace(mount, resource=self.trees[prefix])
+
+    def _points(self) -> tuple[Point, ...]:
+        """Return what the policy lets programs of this call do where."""
+        policy, runtime, entry = self._policy, self._runtime, self._recorder.current()
+        if policy is None or not policy.watches_files:
+            return ()
+        session, agent = ("", "") if entry is None else (entry.session_id, entry.actor.agent_id)
+        found = policy.points(session, agent, runtime.mounted, [*runtime.remote.outermost])
+        return tuple(point for point in found if point.path[1:].partition("/")[0] not in SYSTEM_NAMES)
 
     def _add_remote(self, mount: Mount) -> None:
         """Serve a mount to programs by FUSE."""
@@ -161,7 +177,10 @@ class NativePrograms:
             if self._runtime.used == self._seen_runs:  # the first program of this call
                 await self._settle()
             try:
-                return await self._runtime.run(path, proc)
+                return await self._runtime.run(path, proc, self._points())
+            except RametError as error:
+                proc.complain(str(error))
+                return 126
             except OSError as error:
                 missing = error.errno == errno.ENOENT  # the file is there, so it is its interpreter
                 why = "cannot execute: required file not found" if missing else reason(error)

@@ -23,7 +23,7 @@ from ramet.core.streams import FileStream, closing
 from ramet.vfs.open_files import CountedStream
 from ramet.vfs.vfs import VFS
 from ramet.workspace.permissions import READ, Permissions
-from ramet.workspace.policy import Policy, Request
+from ramet.workspace.policy import Policy, Request, Verdict
 from ramet.workspace.record.history import OperationRecord
 from ramet.workspace.record.recorder import OpenRecord, Recorder
 
@@ -70,22 +70,34 @@ class SessionFS(Whole, Lending):
             await asyncio.sleep(0)
             self._slice_end = time.monotonic() + Budget.SLICE
 
-    async def _ask(self, verb: str, path: Path) -> None:
-        """Check the policy before an operation, and yield after a time slice."""
+    async def _ask(self, verb: str, path: Path, *, follow: bool = True) -> Path:
+        """Check the policy before an operation, and yield after a time slice; returns where links lead."""
         await self._turn()
-        if self._asks and self._policy is not None:
-            await self._policy.check(Request("file", verb, path, self.session_id, self.agent_id))
+        if not self._asks or self._policy is None:
+            return path
+        await self._policy.check(self._request(verb, path))
+        real = await self._real(path, follow=follow)
+        if real != path:  # a link must not lead around a rule
+            await self._policy.check(self._request(verb, real))
+        return real
+
+    def _request(self, verb: str, path: Path) -> Request:
+        return Request("file", verb, path, self.session_id, self.agent_id)
+
+    async def _real(self, path: Path, *, follow: bool) -> Path:
+        try:
+            if follow or path == ROOT:
+                return await self._vfs.resolve(path, missing_ok=True)
+            return await self._vfs.resolve(path.parent, missing_ok=True) / path.name
+        except OSError:
+            return path  # the operation fails in the same way
 
     def _visible(self, directory: Path, entries: list[tuple[str, Stat]]) -> list[tuple[str, Stat]]:
         """Remove entries that are hidden from this session."""
         if not self._hides or self._policy is None:
             return entries
         hidden = self._policy.hidden
-        return [
-            entry
-            for entry in entries
-            if not hidden(Request("file", "stat", directory / entry[0], self.session_id, self.agent_id))
-        ]
+        return [entry for entry in entries if not hidden(self._request("stat", directory / entry[0]))]
 
     def _note(self, verb: str, path: Path, read: int = 0, written: int = 0, error: int = 0) -> None:
         mount = self._vfs.mount_of(path)
@@ -116,7 +128,7 @@ class SessionFS(Whole, Lending):
     # ---------------------------------------------------------------------------------------------- verbs
 
     async def stat(self, path: Path, follow: bool = False) -> Stat:
-        await self._ask("stat", path)
+        await self._ask("stat", path, follow=follow)
         await self._may.reach(path)
         return await self._vfs.stat(path, follow)
 
@@ -132,25 +144,25 @@ class SessionFS(Whole, Lending):
         return not self._asks and not self._hides and self._vfs.lacks(path)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
-        await self._ask("scan", path)
+        directory = await self._ask("scan", path)
         await self._may.check(path, READ)
         async with closing(self._vfs.scan(path)) as entries:
             async for entry in entries:
-                if not self._hides or self._visible(path, [entry]):
+                if not self._hides or self._visible(directory, [entry]):
                     yield entry
         self._note("scan", path)
 
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
-        await self._ask("scan", path)
+        directory = await self._ask("scan", path)
         await self._may.check(path, READ)
-        found = self._visible(path, await self._vfs.entries(path))
+        found = self._visible(directory, await self._vfs.entries(path))
         self._note("scan", path)
         return found
 
     async def kinds(self, path: Path) -> list[tuple[str, Stat]]:
-        await self._ask("scan", path)
+        directory = await self._ask("scan", path)
         await self._may.check(path, READ)
-        found = self._visible(path, await self._vfs.kinds(path))
+        found = self._visible(directory, await self._vfs.kinds(path))
         self._note("scan", path)
         return found
 
@@ -201,7 +213,7 @@ class SessionFS(Whole, Lending):
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
     ) -> Stat:
-        await self._ask("write", path)
+        await self._ask("write", path, follow=how not in (How.CREATE, How.LINK))
         counter = _ByteCounter()
         content: Data = data if isinstance(data, bytes) else counter.count(data)
         with self._recorded(f"write {path}") as alone:
@@ -223,9 +235,18 @@ class SessionFS(Whole, Lending):
         await self._change("remove", path, lambda: self._vfs.remove(path), self._may.entry(path))
 
     async def rename(self, src: Path, dst: Path) -> None:
-        await self._ask("write", dst)
+        await self._ask("write", dst, follow=False)
+        await self._check_move(src)
         await self._may.entry(dst)
         await self._change("rename", src, lambda: self._vfs.rename(src, dst), self._may.entry(src), dst)
+
+    async def _check_move(self, path: Path) -> None:
+        """Refuse to move a directory away under a rule that names something in it."""
+        if not self._asks or self._policy is None:
+            return
+        real = await self._real(path, follow=False)
+        if self._policy.binds(self._request("rename", real)) and (await self._vfs.stat(path)).is_dir:
+            raise fail(errno.EACCES, path, "Permission denied: the policy has a rule for something in this directory")
 
     async def copy(self, src: Path, dst: Path) -> None:
         await self._ask("read", src)
@@ -278,7 +299,8 @@ class SessionFS(Whole, Lending):
         await self._change("setattr", path, lambda: self._vfs.setattr(path, attrs), may)
 
     async def link(self, src: Path, dst: Path) -> None:
-        await self._ask("read", src)
+        await self._ask("read", src, follow=False)
+        await self._ask("write", src, follow=False)  # the new name must not be a way to write it
         await self._change("link", dst, lambda: self._vfs.link(src, dst), self._may.entry(dst))
 
     async def mkfifo(self, path: Path) -> None:
@@ -293,7 +315,7 @@ class SessionFS(Whole, Lending):
         other: Path | None = None,
     ) -> None:
         try:
-            await self._ask(verb, path)
+            await self._ask(verb, path, follow=verb in ("copy", "setattr"))
         except BaseException:
             may.close()
             raise
@@ -307,7 +329,7 @@ class SessionFS(Whole, Lending):
 
     async def open(self, path: Path, how: Open = Open.READ) -> FileStream:
         verb = "write" if how & Open.WRITE else "open-read"
-        await self._ask(verb, path)
+        real = await self._ask(verb, path)
         try:
             if how & Open.READ:
                 await self._may.check(path, READ)
@@ -317,10 +339,16 @@ class SessionFS(Whole, Lending):
                 stream = await self._vfs.open(path, how)
         except OSError as error:
             raise self._record_failure("open", path, error) from None
+        stream.lendable = not self._asks or self._free(real)
         if isinstance(stream, CountedStream):
             name = "write" if how & Open.WRITE else "read"
             stream.on_close = lambda read, written: self._note(name, path, read, written)
         return stream
+
+    def _free(self, path: Path) -> bool:
+        """Whether the policy lets this session read and write a path, without a question."""
+        requests = (self._request(verb, path) for verb in ("open-read", "write"))
+        return self._policy is None or all(self._policy.verdict(one)[0] is Verdict.ALLOW for one in requests)
 
     async def power(self, path: Path, kind: type[Power], *, write: bool = False) -> tuple[Power, Path] | None:
         await self._ask("write" if write else "read", path)

@@ -145,7 +145,7 @@ class Workspace:
         self._pids = Pids()  # shared by all sessions: `/tmp/name.$$` is unique
         given = {mount.prefix: mount for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user)}
         if self.native is not None:
-            self.programs = NativePrograms(self.native, self.recorder, self.door)
+            self.programs = NativePrograms(self.native, self.recorder, self.door, self.policy)
             given = self.programs.adopt_mounts(given)
         self._mounts.update(given)
         programs = dict.fromkeys(self._free(BIN), ProgramsResource(self.commands))

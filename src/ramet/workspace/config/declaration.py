@@ -119,6 +119,7 @@ RULE: Final = {
     "session": Field(TextKind(), "Only in sessions whose id matches."),
     "agent": Field(TextKind(), "Only for agents whose id matches."),
     "reason": Field(TextKind(), "What the model is told."),
+    "native": Field(FlagKind(), "Whether native programs must be held to a rule about a path.", True),
 }
 QUOTA: Final = {
     **RULE,

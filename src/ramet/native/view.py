@@ -1,0 +1,335 @@
+"""Build the view that the programs of one session have of a box: hidden, denied and read-only paths, as mounts.
+
+It runs in the helper (`helper.py`), with the standard library only: in a mount namespace and a pid namespace of its
+own, so that no other view can be reached by `/proc`. Rules that it keeps:
+
+- Every path is opened without following links: a link in place of a directory is refused, not followed.
+- What a view shows is a clone of the mount as it was before; all directories above a restricted path are mounts, too,
+  so that they cannot be renamed.
+- Paths in mounts that Ramet serves are not looked at: Ramet waits for this process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat as modes
+from typing import Any
+
+Row = tuple[str, str, bool, bool]
+"""A `Point`: path, reach, makes, only_file."""
+AT_FDCWD, AT_EMPTY_PATH = -100, 0x1000
+SYS_OPEN_TREE, SYS_MOVE_MOUNT, SYS_FSOPEN, SYS_FSCONFIG, SYS_FSMOUNT, SYS_OPENAT2, SYS_MOUNT_SETATTR = (
+    428, 429, 430, 431, 432, 437, 442,
+)  # fmt: skip
+OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC, AT_RECURSIVE = 1, 0o2000000, 0x8000
+MOVE_MOUNT_BOTH_EMPTY = 0x4 | 0x40
+FSCONFIG_SET_STRING, FSCONFIG_CMD_CREATE = 1, 6
+ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV, ATTR_NOEXEC = 1, 2, 4, 8
+RESOLVE_NO_SYMLINKS = 4
+CONFINED = ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC
+"""The same bits in mount(2)."""
+MS_REC, MS_PRIVATE = 0x4000, 1 << 18
+MNT_DETACH = 2
+RESTRICTED = ("read", "denied", "hidden")
+COVERED = ("denied", "hidden")
+MODES = {"hidden": (0o555, 0o444), "denied": (0, 0)}
+"""Of the directory and the file that cover a path."""
+READ_ONLY_OF_PROC = ("sys", "sysrq-trigger", "irq", "bus")
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(number: int, *arguments: Any) -> int:
+    result: int = libc.syscall(number, *arguments)
+    if result < 0:
+        failed = ctypes.get_errno()
+        raise OSError(failed, os.strerror(failed))
+    return result
+
+
+def open_path(path: str, flags: int = os.O_PATH) -> int:
+    """Open a path of the view without following a link; ELOOP where there is one."""
+    how = (ctypes.c_uint64 * 3)(flags | os.O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS)
+    return call(SYS_OPENAT2, AT_FDCWD, os.fsencode(path), how, 24)
+
+
+def clone(fd: int, *, recursive: bool = False) -> int:
+    """Return a detached clone of what a descriptor leads to."""
+    flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | (AT_RECURSIVE if recursive else 0)
+    return call(SYS_OPEN_TREE, fd, b"", flags)
+
+
+def attach(mount: int, target: int) -> None:
+    call(SYS_MOVE_MOUNT, mount, b"", target, b"", MOVE_MOUNT_BOTH_EMPTY)
+
+
+def set_attributes(mount: int, attributes: int) -> None:
+    wanted = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
+    call(SYS_MOUNT_SETATTR, mount, b"", AT_EMPTY_PATH, wanted, 32)
+
+
+def new_tmpfs(mode: int) -> int:
+    """Return a new empty file system in memory, which is not attached yet."""
+    return _new_mount(b"tmpfs", {b"mode": b"%o" % mode, b"size": b"256k", b"nr_inodes": b"4k"})
+
+
+def _new_mount(kind: bytes, options: dict[bytes, bytes]) -> int:
+    made = call(SYS_FSOPEN, kind, 1)
+    try:
+        for key, value in options.items():
+            call(SYS_FSCONFIG, made, FSCONFIG_SET_STRING, key, value, 0)
+        call(SYS_FSCONFIG, made, FSCONFIG_CMD_CREATE, None, None, 0)
+        return call(SYS_FSMOUNT, made, 1, CONFINED)
+    finally:
+        os.close(made)
+
+
+class CannotHold(Exception):
+    """A rule about something that is not there, or that a link leads to."""
+
+
+def confine(rows: list[Row], system: list[str]) -> tuple[int, list[tuple[str, int, bool]]]:
+    """Make this process's mount namespace a view; returns its root, and how each restricted path is recognized."""
+    check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "private mounts")
+    processes = _new_mount(b"proc", {})  # now: the kernel gives one to those who can see one
+    points = {row[0]: row for row in rows}
+    reach = {row[0]: row[1] for row in rows}
+    clones, kinds = _clones(points)
+    covers = _Covers(kinds)
+    top = reach.get("/", "write")
+    if top in COVERED:
+        covers.replace_root(system)
+    elif top == "read":
+        set_attributes(fd := os.open("/", os.O_PATH), ATTR_RDONLY)
+        os.close(fd)
+    for path in kinds:  # parents first
+        if path == "/":
+            continue
+        region = reach[_above(path, kinds)]
+        if reach[path] in COVERED:
+            if region in COVERED:
+                continue  # it is covered with what is above
+            shows = any(other.startswith(f"{path}/") and reach[other] not in COVERED for other in clones)
+            covers.put(path, reach[path], shows=shows)
+            continue
+        if region in COVERED:
+            covers.make_target(path, _top_cover(path, reach, kinds))
+        attach(clones[path], target := open_path(path))
+        os.close(target)
+    covers.close()
+    for fd in clones.values():
+        os.close(fd)
+    attach_proc(processes)
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+    return root, [(path, *_seen(path)) for path in kinds if reach[path] in RESTRICTED and _reached(path)]
+
+
+def check(result: int, what: str) -> None:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def _clones(points: dict[str, Row]) -> tuple[dict[str, int], dict[str, bool]]:
+    """Return a clone of each path that stays visible; and of each path that is there whether it is a directory."""
+    declared = dict.fromkeys(points, True)
+    for path, reach, makes, _ in points.values():
+        if makes and path != "/" and reach != points[_above(path, declared)][1]:
+            _make_directories(path)
+    clones: dict[str, int] = {}
+    kinds: dict[str, bool] = {}
+    for path, reach, _, only_file in points.values():
+        try:
+            fd = _open_point(path)
+        except (FileNotFoundError, NotADirectoryError):
+            above = points[_above(path, declared)][1]
+            if reach in RESTRICTED and above not in COVERED and above != reach:
+                raise CannotHold(
+                    f"it has a rule for {path}, where nothing is; create that, or write PATH/** for a directory"
+                ) from None
+            continue
+        is_directory = modes.S_ISDIR(os.fstat(fd).st_mode)
+        if not only_file or not is_directory:
+            kinds[path] = is_directory
+            if path != "/" and reach not in COVERED:
+                clones[path] = clone(fd)
+                if reach == "read":
+                    set_attributes(clones[path], ATTR_RDONLY)
+        os.close(fd)
+    return clones, kinds
+
+
+def _open_point(path: str) -> int:
+    try:
+        return open_path(path)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise CannotHold(f"it has a rule for {path}, where a symbolic link is; name the real path") from None
+        raise
+
+
+def _make_directories(path: str) -> None:
+    """Make the directory that a rule is about, and those above it; none where nothing can be made."""
+    here = ""
+    for name in path.split("/")[1:]:
+        here = f"{here}/{name}"
+        try:
+            os.close(_open_point(here))
+        except FileNotFoundError:
+            try:
+                os.mkdir(here, 0o755)
+            except OSError:
+                return  # of a read-only mount, say: the rule is about nothing then
+        except NotADirectoryError:
+            return
+
+
+def _above(path: str, known: dict[str, bool]) -> str:
+    """The nearest point above a path."""
+    while path != "/":
+        path = path.rpartition("/")[0] or "/"
+        if path in known:
+            return path
+    return "/"
+
+
+def _top_cover(path: str, reach: dict[str, str], known: dict[str, bool]) -> str:
+    """The cover that a path lies in: covers below a cover are part of it."""
+    found = _above(path, known)
+    while found != "/" and reach[_above(found, known)] in COVERED:
+        found = _above(found, known)
+    return found
+
+
+def _reached(path: str) -> bool:
+    """Whether a covered path is there itself, and not only what is above it."""
+    try:
+        os.close(open_path(path))
+    except OSError:
+        return False
+    return True
+
+
+def _seen(path: str) -> tuple[int, bool]:
+    """How a mount is recognized: by its device, and whether it is read-only."""
+    fd = open_path(path)
+    try:
+        return os.fstat(fd).st_dev, bool(os.fstatvfs(fd).f_flag & os.ST_RDONLY)
+    finally:
+        os.close(fd)
+
+
+class _Covers:
+    """What lies over paths that programs must not see."""
+
+    def __init__(self, kinds: dict[str, bool]) -> None:
+        self._kinds = kinds
+        self._holes: dict[str, int] = {}
+        """Covers in which something shows, until they are made read-only."""
+        self._plain = -1
+        """A file system with an empty directory and an empty file of each sort, attached at /proc for a while."""
+
+    def put(self, path: str, reach: str, *, shows: bool) -> None:
+        """Cover a path; `shows` where something below it stays visible."""
+        if shows:
+            mount = self._holes[path] = new_tmpfs(MODES[reach][0] | 0o111)
+        else:
+            mount = self._empty(reach, directory=self._kinds[path])
+        attach(mount, target := open_path(path))
+        os.close(target)
+        if not shows:
+            os.close(mount)
+
+    def _empty(self, reach: str, *, directory: bool) -> int:
+        """Return an empty directory or file that nothing can be done with."""
+        if self._plain < 0:
+            self._plain = new_tmpfs(0o755)
+            attach(self._plain, place := open_path("/proc"))  # the kernel clones only what is attached
+            os.close(place)
+            for sort, (for_directory, for_file) in MODES.items():
+                os.mkdir(f"{sort}.d", dir_fd=self._plain)
+                os.close(os.open(f"{sort}.f", os.O_CREAT | os.O_CLOEXEC, 0o600, dir_fd=self._plain))
+                os.chmod(f"{sort}.d", for_directory, dir_fd=self._plain)
+                os.chmod(f"{sort}.f", for_file, dir_fd=self._plain)
+        fd = os.open(f"{reach}.{'d' if directory else 'f'}", os.O_PATH | os.O_CLOEXEC, dir_fd=self._plain)
+        made = clone(fd)
+        os.close(fd)
+        set_attributes(made, ATTR_RDONLY | CONFINED)
+        return made
+
+    def make_target(self, path: str, cover: str) -> None:
+        """Make the place in a cover where something shows."""
+        *above, name = path.removeprefix(cover).strip("/").split("/")
+        here = os.dup(self._holes[cover])
+        for part in above:
+            make_directory(part, here)
+            below = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+            os.close(here)
+            here = below
+        if self._kinds[path]:
+            make_directory(name, here)
+        else:
+            os.close(os.open(name, os.O_CREAT | os.O_CLOEXEC, 0o444, dir_fd=here))
+        os.close(here)
+
+    def replace_root(self, system: list[str]) -> None:
+        """Go to a new root with what belongs to the box, and nothing of the workspace."""
+        made = self._holes["/"] = new_tmpfs(0o755)
+        kept = {}
+        for name in system:
+            try:
+                if modes.S_ISLNK(os.lstat(f"/{name}").st_mode):
+                    os.symlink(os.readlink(f"/{name}"), name, dir_fd=made)
+                    continue
+            except FileNotFoundError:
+                continue
+            os.mkdir(name, 0o755, dir_fd=made)
+            if name != "proc":
+                fd = open_path(f"/{name}")
+                kept[name] = clone(fd, recursive=True)
+                os.close(fd)
+        attach(made, place := open_path("/proc"))
+        os.close(place)
+        for name, mount in kept.items():
+            attach(mount, fd := os.open(name, os.O_PATH | os.O_CLOEXEC, dir_fd=made))
+            os.close(fd)
+            os.close(mount)
+        os.fchdir(made)
+        check(libc.pivot_root(b".", b"."), "pivot_root")
+        check(libc.umount2(b".", MNT_DETACH), "umount")
+        os.chdir("/")
+
+    def close(self) -> None:
+        """Make all covers read-only."""
+        for fd in self._holes.values():
+            set_attributes(fd, ATTR_RDONLY | CONFINED)
+            os.close(fd)
+        if self._plain >= 0:
+            os.close(self._plain)
+            check(libc.umount2(b"/proc", MNT_DETACH), "umount")
+
+
+def make_directory(name: str, parent: int) -> None:
+    try:
+        os.mkdir(name, 0o755, dir_fd=parent)
+    except FileExistsError:
+        pass  # on the way to another path
+
+
+def attach_proc(made: int) -> None:
+    """Show the processes of this view only."""
+    attach(made, place := open_path("/proc"))
+    os.close(place)
+    os.close(made)
+    for name in READ_ONLY_OF_PROC:
+        try:
+            fd = os.open(f"/proc/{name}", os.O_PATH | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        mount = clone(fd)
+        set_attributes(mount, ATTR_RDONLY | CONFINED)
+        attach(mount, fd)
+        os.close(mount)
+        os.close(fd)
