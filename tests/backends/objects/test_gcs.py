@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from tests.support.gcs_server import BUCKET, TOKEN, gcs_server
 
+from ramet.backends.objects.azure import AzureConfig, AzureResource
 from ramet.backends.objects.gcs import GCSConfig, GCSResource
 from ramet.core import ops
+from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.layers.stack import Policy, build
 from ramet.testing import CHECKS, Check, refused, run_check
@@ -24,6 +26,15 @@ P = parse
 def endpoint() -> Iterator[str]:
     with gcs_server() as address:
         yield address
+
+
+def test_wrong_credentials_are_told_in_one_line() -> None:
+    with pytest.raises(RametError, match=r"gcs bucket 'b': .*missing\.json: No such file") as told:
+        GCSResource(GCSConfig(bucket="b", service_account_path="missing.json"))
+    assert "\n" not in told.value.cause and told.value.code == "invalid_config"
+    with pytest.raises(RametError, match="SAS") as hidden:
+        AzureResource(AzureConfig(bucket="b", account="a", sas_token="sig-secret"))
+    assert "sig-secret" not in str(hidden.value)
 
 
 def make(endpoint: str, prefix: str = "", **more: str) -> GCSResource:

@@ -51,5 +51,4 @@ class AzureResource(ObjectResource):
             "skip_signature": config.anonymous or None,
             "endpoint": config.endpoint_url,
         }
-        store = AzureStore(config.bucket, **config.connection(), **{k: v for k, v in options.items() if v is not None})
-        super().__init__(store, config)
+        super().__init__(config.client(AzureStore, options), config)

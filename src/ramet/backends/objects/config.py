@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -47,7 +48,21 @@ class StoreConfig:
             hidden += ("endpoint_url",)
         return Description(self.kind, self.redacted(), hidden, needs_override=True)
 
-    def connection(self) -> dict[str, Any]:
+    def client(self, kind: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+        """Make obstore's client; an option that is None is left to the environment."""
+        from obstore.exceptions import BaseError
+
+        try:
+            return kind(self.bucket, **self._connection(), **{k: v for k, v in options.items() if v is not None})
+        except BaseError as error:
+            cause = str(error).partition("\n")[0].rpartition(" error: ")[2]
+            for name in self.secrets:
+                cause = cause.replace(str(getattr(self, name) or REDACTED), REDACTED)
+            raise RametError(
+                "invalid_config", f"{self.kind} bucket {self.bucket!r}: {cause}", "check the credentials and the endpoint"
+            ) from None
+
+    def _connection(self) -> dict[str, Any]:
         """Return obstore's client options: plain HTTP only if the endpoint says so, and bounded retries."""
         plain = (self.endpoint_url or "").startswith("http://")
         return {

@@ -46,8 +46,7 @@ class GCSResource(ObjectResource):
             "skip_signature": config.anonymous or None,
             "base_url": config.endpoint_url,
         }
-        store = GCSStore(config.bucket, **config.connection(), **{k: v for k, v in options.items() if v is not None})
-        super().__init__(store, config)
+        super().__init__(config.client(GCSStore, options), config)
 
     async def _condition(self, path: Path, version: str) -> dict[str, str]:
         """The service compares generations: the one that has this ETag now, or none."""

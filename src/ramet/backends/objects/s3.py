@@ -116,5 +116,4 @@ class S3Resource(ObjectResource):
             "skip_signature": config.anonymous or None,
             "virtual_hosted_style_request": config.virtual_hosted or None,
         }
-        store = S3Store(config.bucket, **config.connection(), **{k: v for k, v in options.items() if v is not None})
-        super().__init__(store, config)
+        super().__init__(config.client(S3Store, options), config)
