@@ -170,8 +170,9 @@ def test_policy_may_allow_only_what_it_names() -> None:
         assert (await ws.execute("echo fine > /ok/f; cat /ok/f")).text == "fine\n"
         assert (await ws.execute("ls /ok")).exit_code == 126
         assert (await ws.execute("echo no > /other")).exit_code != 0
-        with pytest.raises(RametError, match="not understood"):
-            Policy.from_dict({"deny": [{"colour": "red"}]})
+        for rule in ({"colour": "red"}, "/private", 3):
+            with pytest.raises(RametError, match="not understood"):
+                Policy.from_dict({"deny": [rule]})
 
     asyncio.run(act())
 
