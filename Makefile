@@ -178,8 +178,8 @@ test-agents: $(OPENAI_AGENTS_VENVS) $(FRAMEWORKS:%=test-agents-%)
 	for version in $(OPENAI_AGENTS); do .venv-agents-$$version/bin/python -m pytest tests/agents/test_openai* || exit 1; done
 
 check: $(STAMP)
-	$(BIN)/ruff check src tests bench examples
-	$(BIN)/ruff format --check src tests bench examples
+	$(BIN)/ruff check src tests bench examples docs
+	$(BIN)/ruff format --check src tests bench examples docs
 	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 
@@ -195,17 +195,17 @@ audit: $(STAMP) .venv-audit/.installed
 	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip --requirement .venv-audit/versions.txt
 
 format: $(STAMP)
-	$(BIN)/ruff check --fix src tests bench examples
-	$(BIN)/ruff format src tests bench examples
+	$(BIN)/ruff check --fix src tests bench examples docs
+	$(BIN)/ruff format src tests bench examples docs
 
 bench: $(STAMP)
 	$(BIN)/python -m bench
 
 docs: $(STAMP)
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate
 
 pictures: $(STAMP) $(VENV)/.programs
-	$(BIN)/python docs/pictures.py
+	$(BIN)/python -m docs.pictures
 
 vendor: $(STAMP) $(VENV)/.node
 	$(WITH_NODE) $(BIN)/python tests/apps/ui/vendor.py

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import textwrap
@@ -10,6 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from docs import reference
 
 from ramet.apps.cli.parameters import Command as VerbCommand
 from ramet.commands.framework.command import Command, Spec
@@ -61,7 +62,7 @@ FAMILIES = {
     "diff": "Differences and patches", "files": "Files and directories", "math": "Arithmetic",
     "network": "The network", "patch": "Patches",
     "script": "For scripts", "search": "Search", "system": "System and processes", "text": "Text", "awk": "awk",
-    "sed": "sed", "network": "Network",
+    "sed": "sed",
 }  # fmt: skip
 """Headings of the families, by folder."""
 
@@ -119,8 +120,8 @@ CLI_INTRO = """\
 `ramet -n NAMESPACE VERB` is about the workspaces of a namespace, as `AgentRun(namespace=...)` makes them.
 `NAME@REV` names a revision (`head`, `head~2`, a number, a tag, an id), `NAME@REV:/path` a file in it.
 
-Tables for people; JSON with `--json` or `RAMET_OUTPUT=json`. A pipe gets the same text without colour. Errors are one line of cause and one of what to do, or with
-`--json` `{"error": {"code", "cause", "remediation", "context"}}`.
+Tables for people; JSON with `--json` or `RAMET_OUTPUT=json`. A pipe gets the same text without colour. Errors are one
+line of cause and one of what to do, or with `--json` `{"error": {"code", "cause", "remediation", "context"}}`.
 
 | status | means |
 |---|---|
@@ -268,10 +269,10 @@ def config_page() -> str:
         if name == "policy":
             lines += ["| part of a rule | is | |", "|---|---|---|", *field_rows(QUOTA), ""]
     lines.append("## Resources\n")
-    for name, row in BACKENDS.items():
-        extra = f" Needs `pip install 'ramet[{row.extra}]'`." if row.extra else ""
-        lines += [f"### {name}\n", f"{row.says[0].upper()}{row.says[1:]}.{extra}\n"]
-        lines += ["| setting | is | |", "|---|---|---|", *field_rows(row.fields()), ""]
+    for name, backend in BACKENDS.items():
+        extra = f" Needs `pip install 'ramet[{backend.extra}]'`." if backend.extra else ""
+        lines += [f"### {name}\n", f"{backend.says[0].upper()}{backend.says[1:]}.{extra}\n"]
+        lines += ["| setting | is | |", "|---|---|---|", *field_rows(backend.fields()), ""]
     return "\n".join(lines)
 
 
@@ -298,82 +299,6 @@ def field_rows(fields: Any) -> list[str]:
     return rows
 
 
-PYTHON_INTRO = """\
-Every public name of `ramet`, from its docstring. [Keeping workspaces](store.md), [configuration](config.md) and the
-[cookbook](cookbook.md) show them at work; a client's `RemoteStore` and `RemoteWorkspace` have the same methods.
-"""
-GROUPS = (
-    ("Workspaces", ("Workspace", "SyncWorkspace", "IOResult", "CommandFailed", "Settings", "Limits", "MountMode",
-                    "Policy", "load_config")),
-    ("The store", ("Store", "OpenOptions", "CommitPolicy", "Revision", "Tag", "BlameLine", "Retention")),
-    ("The record", ("Record", "RecordFilter")),
-    ("Agents and servers", ("AgentRun", "connect")),
-    ("Errors and values", ("RametError", "LimitExceeded", "Stat")),
-)  # fmt: skip
-"""What is on the page, in this order; resources and configurations of backends follow."""
-
-
-def python_page() -> str:
-    """Every public name with its signature and docstring, and the methods of classes."""
-    import ramet
-    from ramet.workspace.stored.reference import StoredWorkspaceRef
-    from ramet.workspace.stored.workspace import StoredWorkspace
-
-    lines = ["# Python reference\n", NOTE, PYTHON_INTRO]
-    shown: set[str] = {"__version__"}
-    for heading, names in GROUPS:
-        lines.append(f"## {heading}\n")
-        for name in names:
-            shown.add(name)
-            lines += described(name, getattr(ramet, name))
-            if name == "Store":
-                lines += described("store[NAME]", StoredWorkspaceRef)
-                lines += described("async with store.open(NAME) as ws", StoredWorkspace, Workspace=ramet.Workspace)
-    lines.append("## Backends\n")
-    lines += ["[The table of backends](backends.md) says what each is and needs.\n"]
-    lines += ["| name | arguments |", "|---|---|"]
-    for name in sorted(set(ramet.__all__) - shown):
-        lines.append(f"| `{name}` | `{escaped(signature(getattr(ramet, name)))}` |")
-    return "\n".join(lines) + "\n"
-
-
-def described(name: str, value: Any, **bases: type) -> list[str]:
-    """A heading, the docstring and the public methods of a class or function."""
-    lines = [f"### {name}\n"]
-    lines += [f"```text\n{name.split('(')[0]}{signature(value)}\n```\n"] if name.isidentifier() else []
-    lines.append(said(value) + "\n")
-    if not inspect.isclass(value):
-        return lines
-    rows = []
-    inherited = {key for base in bases.values() for key in dir(base)}
-    for key, member in inspect.getmembers(value):
-        own = key in vars(value) or key not in inherited
-        if key.startswith("_") or not own or not (inspect.isroutine(member) or isinstance(member, property)):
-            continue
-        if not inspect.getdoc(member):
-            continue
-        shape = "" if isinstance(member, property) else signature(member)
-        rows.append(f"| `{key}{escaped(shape)}` | {escaped(said(member))} |")
-    return [*lines, "| member | meaning |", "|---|---|", *rows, ""] if rows else lines
-
-
-def said(value: Any) -> str:
-    """The docstring, with its paragraphs and lists as they are; tables need one line."""
-    return inspect.getdoc(value) or ""
-
-
-def signature(value: Any) -> str:
-    """The arguments of a callable, without `self` and the annotations that take more room than they say."""
-    try:
-        found = inspect.signature(value)
-    except (TypeError, ValueError):
-        return ""
-    named = [one for one in found.parameters.values() if one.name != "self"]
-    bare = [one.replace(annotation=inspect.Parameter.empty) for one in named]
-    text = str(found.replace(parameters=bare, return_annotation=inspect.Signature.empty))
-    return re.sub(r"<([\w.]+)[^>]*>", r"\1", text)
-
-
 SITE = (
     ("Begin", ("index.md", "quickstart.md", "cookbook.md", "troubleshooting.md", "tenets.md", "glossary.md")),
     ("How to", ("config.md", "store.md", "ui.md", "http.md", "typescript.md", "mcp.md", "agents.md", "openai-agents.md",
@@ -382,6 +307,7 @@ SITE = (
     ("Reference", ("cli.md", "python.md", "config-reference.md", "http-reference.md", "surfaces.md", "commands.md",
                    "errors.md", "format.md", "store-promises.md", "architecture.md", "native-internals.md",
                    "concurrency.md")),
+    ("Python by subject", (*(f"python/{key}.md" for key in reference.GROUPS), "python/backends.md")),
     ("Commands by family", tuple(f"commands/{family}.md" for family in families())),
 )  # fmt: skip
 """The pages of the site by section; `zensical.toml` has the same, which a test checks."""
@@ -422,7 +348,9 @@ def summary_of(text: str) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "commands.md": commands_page, "python.md": python_page,
+    "commands.md": commands_page, "python.md": partial(reference.index_page, NOTE),
+    **{f"python/{key}.md": partial(reference.group_page, key, NOTE) for key in reference.GROUPS},
+    "python/backends.md": partial(reference.backends_page, NOTE),
     **{f"commands/{family}.md": partial(family_page, family) for family in families()},
      "errors.md": errors_page, "cli.md": cli_page, "http-reference.md": http_page,
     "surfaces.md": surfaces_page,
@@ -447,6 +375,7 @@ def nav_text() -> str:
 
 def main() -> None:
     for name, make in PAGES.items():
+        (HERE / name).parent.mkdir(exist_ok=True)
         (HERE / name).write_text(make())
         print(f"docs/{name}")
     site = HERE.parent / "zensical.toml"

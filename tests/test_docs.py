@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shlex
@@ -14,9 +13,9 @@ import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from docs import generate
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -103,26 +102,15 @@ def test_configurations_are_what_the_schema_allows(where: str, text: str) -> Non
     assert bool(problems) == ("REGOIN" in text), problems
 
 
-def generator() -> Any:
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    assert spec is not None and spec.loader is not None
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
-    return generate
-
-
-GENERATOR = generator()
-
-
-@pytest.mark.parametrize("name", GENERATOR.PAGES)
+@pytest.mark.parametrize("name", generate.PAGES)
 def test_reference_pages_are_up_to_date(name: str) -> None:
-    assert (ROOT / "docs" / name).read_text() == GENERATOR.PAGES[name](), "run `make docs`"
+    assert (ROOT / "docs" / name).read_text() == generate.PAGES[name](), "run `make docs`"
 
 
 def test_every_page_is_on_the_site() -> None:
     nav = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
     site = [(section, tuple(pages)) for row in nav for section, pages in row.items()]
-    assert tuple(site) == GENERATOR.SITE
+    assert tuple(site) == generate.SITE
     listed = {page for _, pages in site for page in pages}
     assert listed == {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").glob("**/*.md")}
 
