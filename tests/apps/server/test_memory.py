@@ -19,7 +19,7 @@ from ramet.store.gc import consolidate as joining
 from ramet.store.gc import schedule as upkeep
 from ramet.store.objects.objects import DirectoryObjects
 from ramet.store.packs import reader as packs
-from ramet.workspace import packed_log as ring
+from ramet.workspace.record import packed_log as ring
 
 COMMITS = 16
 """Between two measurements."""
