@@ -124,6 +124,10 @@ export interface Note {
   message: string;
   author: string;
   time: Date;
+  /** The file that it is about; empty is the revision. */
+  path: string;
+  /** The line of the file, from 1; 0 is the whole file. */
+  line: number;
 }
 
 export interface MountInfo {

@@ -111,7 +111,7 @@ export function revision(found) {
   return {
     name, id, workspace, seq, time: date(time), message, lineage, phase, content, parents, author, agent, traceId, diff,
     outputs, withheld, suspected, mounts: mounts.map(mountInfo),
-    notes: notes.map((/** @type {Plain} */ note) => ({ ...note, time: date(note.time) })),
+    notes: notes.map((/** @type {Plain} */ note) => ({ path: "", line: 0, ...note, time: date(note.time) })),
   };
 }
 

@@ -428,6 +428,17 @@ export class Workspace extends Place {
   }
 
   /**
+   * Add a note to a revision (the head when not given), or to a file or a line of it.
+   * @param {string} message
+   * @param {Changing & { revision?: string, path?: string, line?: number, author?: string }} [options]
+   * @returns {Promise<Revision>}
+   */
+  async note(message, options = {}) {
+    const { revision: of, path, line, author } = known("note", options, "revision", "path", "line", "author");
+    return revision(await this.#http.post(`${this.#url}/notes`, { message, revision: of, path, line, author }, options));
+  }
+
+  /**
    * A revision (what it holds now when not given) as a tar, as it is written.
    * @param {Abortable & { revision?: string, kind?: "snapshot" | "tar", compress?: "gz" | "bz2" | "xz" }} [options]
    * @returns {AsyncGenerator<Bytes, void, void>}

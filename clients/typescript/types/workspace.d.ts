@@ -319,6 +319,18 @@ export declare class Workspace extends Place {
      */
     untag(name: string, options?: Changing): Promise<void>;
     /**
+     * Add a note to a revision (the head when not given), or to a file or a line of it.
+     * @param {string} message
+     * @param {Changing & { revision?: string, path?: string, line?: number, author?: string }} [options]
+     * @returns {Promise<Revision>}
+     */
+    note(message: string, options?: Changing & {
+        revision?: string;
+        path?: string;
+        line?: number;
+        author?: string;
+    }): Promise<Revision>;
+    /**
      * A revision (what it holds now when not given) as a tar, as it is written.
      * @param {Abortable & { revision?: string, kind?: "snapshot" | "tar", compress?: "gz" | "bz2" | "xz" }} [options]
      * @returns {AsyncGenerator<Bytes, void, void>}

@@ -36,6 +36,7 @@ TABLE: Final = (
     Row("undo", "StoredWorkspaceRef.undo", (f"POST {W}/undo",), "RemoteRef.undo", "Workspace.undo"),
     Row("tag", "StoredWorkspaceRef.tag", (f"GET {W}/tags", f"PUT {W}/tags/{{id}}", f"DELETE {W}/tags/{{id}}"),
         "RemoteRef.tag", "Workspace.tag"),
+    Row("note", "StoredWorkspaceRef.note", (f"POST {W}/notes",), "RemoteRef.note", "Workspace.note"),
     Row("mount", "StoredWorkspace.mount", (f"POST {W}/mounts",), "RemoteWorkspace.mount", "Workspace.mount"),
     Row("umount", "StoredWorkspace.unmount", (f"DELETE {W}/mounts",), "RemoteWorkspace.unmount", "Workspace.umount"),
     Row("rename", "StoredWorkspaceRef.rename", (f"POST {W}/rename",), "RemoteRef.rename", "Workspace.rename"),

@@ -28,7 +28,7 @@ from ramet.store.model import trees
 from ramet.store.model.address import parse_address
 from ramet.store.model.graph import newest_first
 from ramet.store.model.ids import RevisionId, TreeId, revision_id
-from ramet.store.model.revisions import Revision, decode
+from ramet.store.model.revisions import Note, Revision, decode
 from ramet.store.objects.log import Log, ObjectLog
 from ramet.store.objects.objects import ObjectKeywords, Objects, open_objects, prove_create
 from ramet.store.packs.catalog import REWRITE_AFTER
@@ -385,10 +385,12 @@ class Repository:
         self.check_access(name)
         return [] if head is None else newest_first(self.ancestors(self.read_revision(head)).values())
 
-    def note(self, name: str, revision: Revision, message: str, author: str = "") -> Revision:
+    def note(
+        self, name: str, revision: Revision, message: str, author: str = "", path: str = "", line: int = 0
+    ) -> Revision:
         """Add a note to a revision, and return the revision with all its notes."""
         self.check_access(name, "readwrite")
-        self.notes.add(name, revision.id, message, author or self.actor)
+        self.notes.add(name, revision.id, Note(message, author or self.actor, path=path, line=line))
         return self.notes.attach(name, [revision])[0]
 
     def find(self, name: str, spec: RevisionLike | None = None) -> Revision:

@@ -68,6 +68,10 @@ def test_what_is_said_of_a_store_is_said_of_its_server(terminals: tuple[Terminal
     assert there("fork", "demo@1", "other") == "other-1\n" and there("revert", "demo@1") == "demo-3\n"
     assert there("merge", "demo", "other") and there("tag", "demo@1", "good") == "demo@good\n"
     there("tag", "demo", "good", "--delete")
+    assert there("note", "demo@2:/f", "why so?", "--line", "2") == "demo-2: /f:2: why so?\n"
+    assert here("note", "demo@2", "again") == "demo-2: again\n"
+    for terminal in (there, here):
+        assert terminal.rows("log", "demo@2")[0]["notes"] == ["/f:2: why so?", "again"]
     there("rm", "other")
     assert [row["workspace"] for row in here.rows("ls")] == ["demo"]
 

@@ -71,6 +71,20 @@ async def world(folder: Path) -> AsyncIterator[tuple[httpx2.AsyncClient, Store, 
         yield http, store, forms
 
 
+def test_a_principal_signs_its_notes_with_its_own_name(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with world(tmp_path) as (http, _, _):
+            asked = {"message": "x", "author": "eve", "path": "/s", "line": 1}
+            made = await http.post(f"{W}/secret/notes", json=asked, headers=of("ada"))
+            told = made.json()["notes"][-1]
+            assert (made.status_code, told["author"], told["path"], told["line"]) == (201, "ada", "/s", 1)
+            for who, status in (("bob", 403), ("eve", 404)):
+                made = await http.post(f"{W}/secret/notes", json={"message": "x"}, headers=of(who))
+                assert made.status_code == status
+
+    run(test)
+
+
 def of(who: str) -> dict[str, str]:
     return {"authorization": f"Bearer {TOKENS.get(who, TOKEN)}"}
 

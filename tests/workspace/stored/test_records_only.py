@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ramet import Store
+from ramet import RametError, Store
 from ramet.store.objects.objects import MemoryObjects
 from ramet.workspace.stored.workspace import StoredWorkspace
 
@@ -218,3 +218,22 @@ def test_messages_of_automatic_commits_are_not_notes(store: Store) -> None:
 
     asyncio.run(act())
     assert all(not one.notes for one in store["w"].log())
+
+
+def test_a_note_is_about_a_revision_a_file_or_a_line(store: Store) -> None:
+    async def work() -> None:
+        async with store.open("w") as ws:
+            await ws.execute("echo one > /f")
+            await ws.commit("first")
+
+    asyncio.run(work())
+    handle = store["w"]
+    handle.note("as a whole", author="ann")
+    handle.note("of a file", "head", path="/a/../f")
+    made = handle.note("of a line", "head~0", path="/f", line=1)
+    assert [str(note) for note in made.notes] == ["as a whole", "/f: of a file", "/f:1: of a line"]
+    assert made.notes[0].author == "ann" and handle.log()[0].notes == made.notes == handle.rename("v").log()[1].notes
+    for message, place in ((" ", {}), ("x", {"line": 1}), ("x", {"path": "/f", "line": -1})):
+        with pytest.raises(RametError) as refused:
+            store["v"].note(message, **place)  # type: ignore[arg-type]
+        assert refused.value.code == "invalid_argument"

@@ -148,7 +148,7 @@ def revision_row(revision: Revision) -> dict[str, Any]:
         "content": revision.content_manifest,
         "parents": [parent.hex() for parent in revision.parents],
         **{key: value for key in ("author", "agent", "trace_id") if (value := getattr(revision, key))},
-        **({"notes": [note.message for note in revision.notes]} if revision.notes else {}),
+        **({"notes": [str(note) for note in revision.notes]} if revision.notes else {}),
     }  # fmt: skip
 
 

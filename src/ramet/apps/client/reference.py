@@ -74,7 +74,10 @@ def as_kind(plain: Any, kind: type[T]) -> T:
 
 def as_revision(plain: Mapping[str, Any]) -> Revision:
     """Convert a revision: all its fields, and the id that the server sent."""
-    notes = tuple(Note(note["message"], note["author"], note["time"]) for note in plain.get("notes", ()))
+    notes = tuple(
+        Note(one["message"], one["author"], one["time"], one.get("path", ""), one.get("line", 0))
+        for one in plain.get("notes", ())
+    )
     found = replace(decode_revision(json.dumps(plain).encode()), notes=notes)
     found.__dict__["id"] = RevisionId(bytes.fromhex(plain["id"]))
     return found
@@ -394,6 +397,13 @@ class RemoteRef:
 
     def untag(self, tag: str) -> None:
         self._http.ask("DELETE", f"{self._url}/tags/{quote_text(tag)}")
+
+    def note(
+        self, message: str, revision: RevisionLike | None = None, *, path: str = "", line: int = 0, author: str = ""
+    ) -> Revision:
+        """Add a note to a revision, or to a file or a line of it; return the revision with its `notes`."""
+        body = {"message": message, "revision": self._spec(revision), "path": path or None, "line": line, "author": author}
+        return as_revision(self._http.ask("POST", f"{self._url}/notes", without_none(body)))
 
     def grants(self) -> Mapping[str, str]:
         """Return the access of each principal, `readonly` or `readwrite`; empty means that everyone has both."""

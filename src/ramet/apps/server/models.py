@@ -117,6 +117,10 @@ class NoteInfo(Answer):
     message: str
     author: str = ""
     time: float = 0.0
+    path: str = ""
+    """The file that it is about; empty is the revision."""
+    line: int = 0
+    """The line of the file, from 1; 0 is the whole file."""
 
 
 class RevisionInfo(Answer):
@@ -547,6 +551,17 @@ class MakeTag(Body):
     message: str = ""
     author: str = ""
     force: bool = False
+
+
+class MakeNote(Body):
+    message: Annotated[str, Meta(min_length=1, max_length=1 << 16)]
+    revision: Spec | None = None
+    path: Path | None = None
+    """The file that it is about."""
+    line: Annotated[int, Meta(ge=0)] = 0
+    """The line of the file, from 1."""
+    author: str = ""
+    """Only with the server's own token; a principal signs with its name."""
 
 
 class TagInfo(Answer):

@@ -164,6 +164,8 @@ ROUTES: Final = (
     Route("GET", f"{W}/tags", HISTORY.tags, "List the tags.", models.Tags),
     Route("PUT", W + "/tags/{id}", HISTORY.make_tag, "Tag a revision.", models.TagInfo, body=models.MakeTag),
     Route("DELETE", W + "/tags/{id}", HISTORY.untag, "Remove a tag."),
+    Route("POST", f"{W}/notes", HISTORY.note, "Add a note to a revision, or to a file or a line of it.",
+          models.RevisionInfo, 201, models.MakeNote),
     Route("GET", f"{W}/snapshot", HISTORY.download, "Download a revision as a tar.", "tar", query=models.SnapshotQuery),
     Route("PUT", f"{W}/snapshot", HISTORY.upload, "Upload a tar as the next revision.", models.Uploaded, 201, "bytes",
           models.UploadQuery, creates=True),

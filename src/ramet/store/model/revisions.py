@@ -48,6 +48,15 @@ class Note(NamedTuple):
     message: str
     author: str = ""
     time: float = 0.0
+    path: str = ""
+    """The file that it is about; empty is the revision."""
+    line: int = 0
+    """The line of the file, from 1; 0 is the whole file."""
+
+    def __str__(self) -> str:
+        """The message behind the place that it is about."""
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{place}: {self.message}" if place else self.message
 
 
 @dataclass(frozen=True)

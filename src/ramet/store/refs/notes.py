@@ -1,6 +1,6 @@
 """Notes: messages about revisions that were given after the revision was made.
 
-notes/<workspace>/<20-digit number>     {"target", "message", "author", "time"}
+notes/<workspace>/<20-digit number>     {"target", "message", "author", "time", "path"?, "line"?}
 
 A note never changes. It goes with the revision: notes of expired revisions are not shown.
 """
@@ -26,9 +26,12 @@ class Notes:
     def __init__(self, log: Log, clock: Callable[[], float] = time.time) -> None:
         self._log, self._clock = log, clock
 
-    def add(self, workspace: str, target: RevisionId, message: str, author: str) -> None:
-        """Append a note; durable when this returns."""
-        plain = {"target": target.hex(), "message": message, "author": author, "time": self._clock()}
+    def add(self, workspace: str, target: RevisionId, note: Note) -> None:
+        """Append a note, of now if it has no time; durable when this returns."""
+        plain: dict[str, str | float] = {
+            "target": target.hex(), "message": note.message, "author": note.author,
+            "time": note.time or self._clock(), **({"path": note.path, "line": note.line} if note.path else {}),
+        }  # fmt: skip
         data = json.dumps(plain, sort_keys=True).encode()
         while True:
             newest = self._log.newest(workspace)
@@ -43,7 +46,8 @@ class Notes:
             try:
                 plain = json.loads(data)
                 last = RevisionId(bytes.fromhex(plain["target"]))
-                note = Note(plain["message"], plain["author"], plain["time"])
+                place = plain.get("path", ""), plain.get("line", 0)
+                note = Note(plain["message"], plain["author"], plain["time"], *place)
             except (ValueError, KeyError, TypeError):
                 note = Note(DAMAGED)  # its revision is unknown: shown with the note before it
             found[last] = (*found.get(last, ()), note)

@@ -53,7 +53,7 @@ def _carry(repository: Repository, name: str, new_name: str) -> None:
         repository.tags.create(new_name, tag.name, tag.target, message=tag.message, author=tag.author)
     for target, notes in repository.notes.of(name).items():
         for note in notes:
-            repository.notes.add(new_name, target, note.message, note.author)
+            repository.notes.add(new_name, target, note)
     own = repository.policies.own(name)
     if own != repository.policies.own(new_name):
         repository.policies.set(own, new_name)

@@ -206,7 +206,7 @@ async def _log(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> 
     shown = [
         {
             "revision": r.name, "id": r.id.hex()[:12], "time": r.time, "message": r.message, "lineage": r.lineage,
-            "agent": r.agent, **({"notes": [note.message for note in r.notes]} if r.notes else {}),
+            "agent": r.agent, **({"notes": [str(note) for note in r.notes]} if r.notes else {}),
         }
         for r in found[: given.get("limit", 50)]
     ]  # fmt: skip

@@ -294,6 +294,21 @@ class StoredWorkspaceRef:
         self._repository.check_access(self.name, "readwrite")
         self._repository.tags.delete(self.name, tag)
 
+    def note(
+        self, message: str, revision: RevisionLike | None = None, *, path: str = "", line: int = 0, author: str = ""
+    ) -> Revision:
+        """Add a note to a revision, or to a file or a line of it; return the revision with its `notes`.
+
+        A note is never changed. `log` shows it, and `rename` keeps it.
+        """
+        if not message.strip():
+            raise RametError("invalid_argument", "a note needs a message", "say what it is about")
+        if line < 0 or (line and not path):
+            raise RametError("invalid_argument", f"line {line} needs a path, and counts from 1", "name the file")
+        found = self.find(revision)
+        where = str(_path(path)) if path else ""
+        return self._repository.note(self.name, found, message, author, where, line)
+
     def grants(self) -> Mapping[str, str]:
         """Return the grants (`readonly`, `readwrite`) by principal; empty when everyone has full access."""
         self._repository.refs.require(self.name)

@@ -287,3 +287,19 @@ def tag(
     else:
         made = handle.tag(tag, revision, message=message, force=force)
         say({"tag": made.name, "id": made.target.hex()}, f"{where}@{made.name}", as_json)
+
+
+def note(
+    place: Annotated[str, Argument(help="NAME[@REVISION], or NAME[@REVISION]:/path for a note on a file.")],
+    message: Annotated[str, Argument(help="The note.")],
+    store: Where = HOME,
+    line: Annotated[int, Option("--line", "-l", help="The line of the file that it is about.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Add a note to a revision, or to a file or a line of it.
+
+    `log` and the console show it. It is never changed.
+    """
+    found = address(place)
+    made = any_store(store)[found.name].note(message, found.revision, path=found.path or "", line=line)
+    say({"revision": made.name, "note": str(made.notes[-1])}, f"{made.name}: {made.notes[-1]}", as_json)

@@ -313,6 +313,16 @@ async def untag(api: Api, call: Call) -> Reply:
     return answer(models.Done())
 
 
+async def note(api: Api, call: Call) -> Reply:
+    asked = decode_json(await call.body(api.settings.bounds.json_bytes), models.MakeNote)
+    handle, who = api.handle(call), api.access.principal(call) or asked.author
+    made = await api.workspaces.blocking(
+        lambda: handle().note(asked.message, asked.revision, path=asked.path or "", line=asked.line, author=who)
+    )
+    api.events.add("noted", call.parts[0], revision=made.name)
+    return answer(revision_info(made), 201)
+
+
 # -------------------------------------------------------------------------------------------------- snapshots
 
 
