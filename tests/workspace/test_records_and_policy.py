@@ -193,6 +193,37 @@ def test_policy_hides() -> None:
     asyncio.run(act())
 
 
+@pytest.mark.parametrize(
+    "way",
+    [
+        "ln -s /keys /l; cat /l/id", "ln -s /keys/id /l; cat /l", "ln -s / /l; cat /l/keys/id; ls /l | grep keys",
+        "ln -s /keys /l; cp -r /l /m; cat /m/id", "mv /top /t; cat /t/keys/id", "ln /top/keys/id /i; cat /i",
+        "ln -s /fixed /l; echo lost > /l/f", "ln /fixed/f /g; echo lost > /g", "mv /fixed /h; echo lost > /h/f",
+        "ln -s /fixed/f /l; truncate -s 0 /l; sed -i s/kept/lost/ /l", "ln -s /keys /l; tar cf - /l/id | grep -a mine",
+        "ln -s /keys /l; cd /l; cat id", "ln -s /keys/id /l; head -n 1 < /l",
+        "ln -s /keys /l; find -L /l; grep -r mine /l",
+    ],
+)  # fmt: skip
+def test_no_link_or_move_leads_around_a_policy(way: str) -> None:
+    low = {"session": "low"}
+
+    async def act() -> None:
+        plain = {
+            "hide": [{"path": "/keys/**", **low}, {"path": "/top/keys/**", **low}],
+            "deny": [{"path": "/fixed/**", "access": "write", **low}],
+        }
+        ws = Workspace(policy=plain)
+        await ws.execute(
+            "mkdir -p /keys /top/keys /fixed; echo mine | tee /keys/id > /top/keys/id; echo kept > /fixed/f"
+        )
+        ws.create_session("low")
+        result = await ws.execute(way, session_id="low")
+        assert "mine" not in result.text and "keys\n" not in result.text, result
+        assert (await ws.execute("cat /fixed/f")).text == "kept\n"
+
+    asyncio.run(act())
+
+
 def test_policy_limits() -> None:
     async def act() -> None:
         plain = {"limit": [{"command": "date", "count": 2}, {"path": "/big", "bytes": 150, "reason": "enough"}]}
