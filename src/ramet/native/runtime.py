@@ -25,7 +25,7 @@ from ramet.native.options import Native
 from ramet.native.ports import BoxNetwork, Ports, leave_note
 from ramet.native.program import Daemons, run_program
 from ramet.native.tree import SharedLayers, TreeResource, materialize
-from ramet.native.upper import TooLarge, Upper, assemble
+from ramet.native.upper import TooLarge, Upper, assemble, exists_below
 from ramet.network.door import SessionDoor
 from ramet.network.proxy import PORT, Proxy
 
@@ -197,7 +197,7 @@ class Runtime:
         """Let programs see a host directory."""
         self._binds.append(Bind(directory, prefix, writable))
         if writable:
-            self._hosts[prefix] = Upper(directory, LOOKED)
+            self._hosts[prefix] = Upper(directory, LOOKED, own=False)
 
     def open(self) -> Mapping[str, TreeResource]:
         """Build the box, and return the in-process view of each tree."""
@@ -362,7 +362,7 @@ class Runtime:
             lowers = self._places[prefix].lowers
             for one in upper.changed():
                 made = one.removed_before or (
-                    one.before is None and not any(os.path.lexists(layer + one.path) for layer in lowers)
+                    one.before is None and not any(exists_below(layer, one.path) for layer in lowers)
                 )
                 path = _below(prefix, one.path)
                 found.append(ProgramChange(path, one.verb, one.size, made, one.before, one.rewritten))

@@ -15,8 +15,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ramet.backends.local.overlay_marks import OPAQUE, is_opaque, is_removed
+from ramet.backends.local.safe_open import open_beneath
+from ramet.core.paths import Path
 
 PATH_MAX: Final = 4096
+GONE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EACCES)
+"""What opening a directory says that has been removed or replaced meanwhile, or that its owner has closed."""
+OPEN_MODE: Final = 0o700
 Stamp = tuple[int, int, int, int, int]
 """What tells two states of an entry apart: ctime, which every change sets, inode, size, mode; mtime."""
 
@@ -39,29 +44,93 @@ class TooLarge(Exception):
     """A directory has more entries than a look at it may cost."""
 
 
-def walk_upper(upper: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield every path of the upper directory (`/a/b`), parents first, with its stat; none that is too long to name."""
-    todo = [""]
-    while todo:
-        folder = todo.pop()
-        try:
-            with os.scandir(upper + folder) as entries:
-                for entry in entries:
-                    try:
-                        found = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue  # removed since the listing
-                    path = f"{folder}/{entry.name}"
-                    if len(os.fsencode(path)) >= PATH_MAX:
-                        continue
-                    yield path, found
-                    if modes.S_ISDIR(found.st_mode):
-                        todo.append(path)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:
-                raise
+def walk_upper(upper: str, *, own: bool = True) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield every path of the upper directory (`/a/b`), parents first, with its stat; none that is too long to name.
+
+    Programs may change it meanwhile: no link is followed. An unreadable directory is readable for the time of the look
+    where it is `own`, and else left out.
+    """
+    try:
+        root = os.open(upper, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    todo: list[tuple[str, int]] = [("", -1)]
+    try:
+        while todo:
+            folder, closed = todo.pop()
+            if closed >= 0:
+                _set_mode(root, folder, closed)
+                continue
+            fd = _open_folder(root, folder)
+            if fd < 0 and own and (mode := _set_mode(root, folder, OPEN_MODE)) >= 0:
+                todo.append((folder, mode))  # after all that is below it
+                fd = _open_folder(root, folder)
+            if fd < 0:
+                continue
+            try:
+                with os.scandir(fd) as entries:
+                    for entry in entries:
+                        try:
+                            found = entry.stat(follow_symlinks=False)
+                        except FileNotFoundError:
+                            continue  # removed since the listing
+                        path = f"{folder}/{entry.name}"
+                        if len(os.fsencode(path)) >= PATH_MAX:
+                            continue
+                        yield path, found
+                        if modes.S_ISDIR(found.st_mode):
+                            todo.append((path, -1))
+            finally:
+                os.close(fd)
+    finally:
+        for folder, closed in reversed(todo):  # of a walk that was not finished
+            if closed >= 0:
+                _set_mode(root, folder, closed)
+        os.close(root)
+
+
+def exists_below(folder: str, path: str) -> bool:
+    """Whether a path (`/a/b`) is there, without following a link: a lower layer has links of programs."""
+    root = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.close(open_beneath(root, Path(path), os.O_PATH))
+    except OSError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(root)
+
+
+def _open_folder(root: int, folder: str) -> int:
+    """Open a directory below `root` to list it; -1 where it is gone or unreadable."""
+    try:
+        fd = open_beneath(root, Path(folder or "/"), os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        if error.errno in GONE:
+            return -1
+        raise
+    if os.access(".", os.X_OK, dir_fd=fd, effective_ids=True):
+        return fd
+    os.close(fd)
+    return -1
+
+
+def _set_mode(root: int, folder: str, mode: int) -> int:
+    """Set the mode of a directory below `root`; returns the former one, -1 where that is impossible."""
+    try:
+        fd = open_beneath(root, Path(folder or "/"), os.O_PATH | os.O_DIRECTORY)
+    except OSError:
+        return -1
+    try:
+        former = modes.S_IMODE(os.fstat(fd).st_mode)
+        os.chmod(f"/proc/self/fd/{fd}", mode)
+    except OSError:
+        return -1
+    else:
+        return former
+    finally:
+        os.close(fd)
 
 
 def fold(lower: str, upper: str) -> None:
@@ -134,8 +203,8 @@ def _clear_opaque(folder: str) -> None:
 class Upper:
     """The state of one directory at the last look; `changed` tells what differs since then."""
 
-    def __init__(self, folder: str, most: float = math.inf) -> None:
-        self.folder, self._most = folder, most
+    def __init__(self, folder: str, most: float = math.inf, *, own: bool = True) -> None:
+        self.folder, self._most, self._own = folder, most, own
         self._seen: dict[str, Stamp] = {}
 
     @property
@@ -150,7 +219,7 @@ class Upper:
         now: dict[str, Stamp] = {}
         found: list[UpperChange] = []
         seen = self._seen
-        for path, stat in walk_upper(self.folder):
+        for path, stat in walk_upper(self.folder, own=self._own):
             stamp = (stat.st_ctime_ns, stat.st_ino, stat.st_size, stat.st_mode, stat.st_mtime_ns)
             now[path] = stamp
             if len(now) > self._most:
