@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.reply(200, self.path.encode(), Content_Type="text/plain")
 
 
-class _Server(ThreadingHTTPServer):
+class Server(ThreadingHTTPServer):
     daemon_threads = True
     tls: ssl.SSLContext | None = None
 
@@ -169,7 +169,7 @@ class _Server(ThreadingHTTPServer):
 def web_fake(tls: ssl.SSLContext | None = None) -> Iterator[Web]:
     """With `tls`, it speaks HTTPS; the names in `url` are up to the test then."""
     handler = type("Handler", (_Handler,), {})
-    with _Server(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), handler) as server:
         web = Web(server.server_port)
         server.tls = tls
         handler.web = web  # type: ignore[attr-defined]

@@ -60,6 +60,12 @@ def certificates_of(text: bytes) -> str:
     return "".join(one.public_bytes(serialization.Encoding.PEM).decode() for one in found)
 
 
+def bundle_of(*more: str) -> bytes:
+    """What programs trust: the authorities of the machine, and `more` (PEM)."""
+    system = _system_certificates()
+    return b"".join((system, b"" if system.endswith(b"\n") else b"\n", *(text.encode() for text in more)))
+
+
 def _system_certificates() -> bytes:
     for place in (ssl.get_default_verify_paths().openssl_cafile, *_BUNDLES):
         try:
@@ -83,11 +89,6 @@ class Authority:
     def certificate(self) -> str:
         """Its certificate (PEM), which is no secret."""
         return self._certificate.public_bytes(serialization.Encoding.PEM).decode()
-
-    def bundle(self, more: str = "") -> bytes:
-        """What programs inside trust: the machine's authorities, `more`, and this one."""
-        system = _system_certificates()
-        return b"".join((system, b"" if system.endswith(b"\n") else b"\n", more.encode(), self.certificate.encode()))
 
     def context(self, host: str) -> ssl.SSLContext:
         """What a server of this host needs to speak TLS; a client that names another host gets an alert."""

@@ -79,14 +79,19 @@ class Proxy:
 
     @property
     def bundle(self) -> bytes | None:
-        """The certificates that programs trust; None where they trust those of the machine."""
+        """The certificates that programs trust; None where those of the machine are enough."""
         authority, network = self.authority, self._door.network
-        return None if authority is None or network is None else authority.bundle(network.authorities)
+        if network is None or (authority is None and not network.authorities):
+            return None
+        from ramet.network.authority import bundle_of
+
+        return bundle_of(network.authorities, "" if authority is None else authority.certificate)
 
     @property
     def trust(self) -> dict[str, str]:
         """The variables that lead programs to these certificates."""
-        if self.authority is None:
+        network = self._door.network
+        if network is None or not (network.intercept or network.authorities):
             return {}
         from ramet.network.authority import trust_variables
 
@@ -143,6 +148,8 @@ class Proxy:
                 await self._http(client, first)
         except (OSError, asyncio.IncompleteReadError):  # TimeoutError is one
             return  # the client went away, or says nothing
+        except asyncio.CancelledError:
+            return  # its command has ended, or the workspace; `asyncio` logs what is raised here
         finally:
             self._tasks.discard(task)
             writer.close()

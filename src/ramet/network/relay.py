@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -30,7 +31,9 @@ async def relay(
     ]
     try:
         await asyncio.gather(*both)
-    except ConnectionError:
+    except OSError as error:
+        if not isinstance(error, ConnectionError) and error.errno != errno.ENOTCONN:
+            raise
         return  # one side has gone
     finally:
         for task in both:

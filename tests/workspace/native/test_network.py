@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
-import shutil
 import ssl
-import subprocess
 import threading
-import zipfile
 from collections.abc import Awaitable, Callable, Iterator
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -150,67 +146,6 @@ def test_plain_http_gets_the_credential_outside(native: Native, web: Web, monkey
         assert "TOKEN=ramet-secret:fine.example\n" in done.text
 
     run(native, network, act)
-
-
-@pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A web server with a package for pip and a repository for git."""
-    top = tmp_path_factory.mktemp("packages")
-    wheel = top / "simple" / "demo" / "demo-1.0-py3-none-any.whl"
-    wheel.parent.mkdir(parents=True)
-    info = {"METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
-            "WHEEL": "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}  # fmt: skip
-    with zipfile.ZipFile(wheel, "w") as made:
-        made.writestr("demo.py", "x = 42\n")
-        for name, text in info.items():
-            made.writestr(f"demo-1.0.dist-info/{name}", text)
-        made.writestr("demo-1.0.dist-info/RECORD", "demo.py,,\n")
-    script = "git init -q -b main . && echo hi > f && git add f && git -c user.name=a -c user.email=b@c commit -qm m"
-    (top / "w").mkdir()
-    subprocess.run(["sh", "-c", script], cwd=top / "w", check=True)
-    subprocess.run(["git", "clone", "-q", "--bare", "w", "r.git"], cwd=top, check=True)
-    subprocess.run(["git", "update-server-info"], cwd=top / "r.git", check=True)
-    handler = functools.partial(_Files, directory=str(top))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
-
-
-class _Files(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        """Silence."""
-
-
-CLIENTS = {
-    "curl": ("/usr/./bin/curl -sSf http://HOST/w/f", "hi\n"),
-    "wget": ("/usr/./bin/wget -q -O- http://HOST/w/f", "hi\n"),
-    "git": ("git clone -q http://HOST/r.git r && cat r/f", "hi\n"),
-    "pip": (
-        "{ test -d /v || python3 -m venv /v; } && /v/bin/pip install -q --retries 0 --force-reinstall "
-        "--disable-pip-version-check --trusted-host NAME "
-        "--index-url http://HOST/simple/ demo && /v/bin/python -c 'import demo; print(demo.x)'", "42\n",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("client", CLIENTS)
-def test_usual_clients_pass_through_the_proxy(client: str, native: Native, packages: int) -> None:
-    if shutil.which("python3" if client == "pip" else client, path="/usr/bin") is None:
-        pytest.skip(f"{client} is not installed")
-    text, wanted = CLIENTS[client]
-
-    async def act(ws: Workspace) -> None:
-        done = await ws.execute(text.replace("HOST", f"fine.example:{packages}").replace("NAME", "fine.example"))
-        if client == "pip" and "ensurepip is not available" in done.text:
-            pytest.skip("the machine's python3 has no venv")
-        assert done.text == wanted, done
-        refused = await ws.execute(text.replace("HOST", f"other.example:{packages}").replace("NAME", "other.example"))
-        assert refused.exit_code and refused.text.partition("\n")[0] != wanted.strip()
-
-    run(native, {"allow": [{"host": "fine.example", "port": packages, "private": True}]}, act)
 
 
 class _Secure(BaseHTTPRequestHandler):
