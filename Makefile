@@ -7,12 +7,13 @@ CONFORMANCE ?= ../shared/conformance/run.py
 # Many tests start `ramet` as a program: without bytecode that is kept, each start compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: pictures vendor help demo descriptions test test-fast test-plain test-typescript test-native-user test-emulators test-agents check audit format bench docs site spec-record spec-confirm conformance clean
+.PHONY: pictures vendor help demo descriptions test test-fast test-plain test-typescript test-native-user test-wheel test-emulators test-agents check audit format bench docs site spec-record spec-confirm conformance clean
 
 help:
 	@echo "make demo          install and show the whole idea in a few seconds"
 	@echo "make test          install what the tests need and run them all"
 	@echo "make test-typescript  the TypeScript client: types, and tests against a real server (part of make test)"
+	@echo "make test-wheel    the documentation on a bare wheel, and what the packages contain (part of make test)"
 	@echo "make descriptions  fetch what the exchanges of services are checked against (part of make test)"
 	@echo "make test-emulators  backends against emulators and clients of others (Azurite, GitHub, Slack, Telegram, Langfuse)"
 	@echo "make test-agents   adapters: older OpenAI Agents SDKs and the other frameworks, one environment each"
@@ -86,6 +87,11 @@ test: $(STAMP) $(VENV)/.programs $(VENV)/.node descriptions $(PYRIGHT)
 	$(WITH_NODE) $(BIN)/python -m pytest -n 2 --dist worksteal
 	@$(MAKE) --no-print-directory test-native-user
 	@$(MAKE) --no-print-directory test-typescript
+	@$(MAKE) --no-print-directory test-wheel
+
+# What people install: the wheel and the sdist, and the documentation on a bare wheel.
+test-wheel: $(STAMP)
+	$(BIN)/python -m tests.wheel
 
 # Native programs run as an ordinary user too; without root, setpriv or a reachable Python this says so and is skipped.
 test-native-user: $(STAMP)

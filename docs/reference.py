@@ -16,6 +16,7 @@ from typing import Any
 import griffe
 
 import ramet
+from ramet.workspace.config.resources import BACKENDS
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.workspace import StoredWorkspace
 
@@ -190,10 +191,17 @@ def backends_page(note: str) -> str:
         if not name.endswith("Resource"):
             continue
         lines += described(name, getattr(ramet, name), snippet(name), whole=False)
+        if extra := BACKENDS[settings_name(name)].extra:
+            lines.append(f"Needs `pip install 'ramet[{extra}]'`.\n")
         config = name.removesuffix("Resource") + "Config"
         if config in names:
             lines += described(config, getattr(ramet, config))
     return "\n".join(lines)
+
+
+def settings_name(resource: str) -> str:
+    """The name of a resource in configuration files: `gsheets` for GoogleSheetsResource."""
+    return resource.removesuffix("Resource").replace("CI", "_ci").replace("Google", "g").lower()
 
 
 def anchor(name: str) -> str:
