@@ -29,7 +29,7 @@ HERE = Path(sys.executable)
 
 def build(into: Path) -> Path:
     """Build both distributions, check what people see of them, and return the wheel."""
-    subprocess.run([HERE, "-m", "build", "--outdir", into, ROOT], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([HERE, "-m", "build", "--quiet", "--outdir", into, ROOT], check=True, stdout=subprocess.DEVNULL)
     [wheel], [sdist] = into.glob("*.whl"), into.glob("*.tar.gz")
     for tool in ("twine check --strict", "check-wheel-contents"):
         name, *words = tool.split()
@@ -47,7 +47,7 @@ def environment(place: Path, wheel: Path, extras: frozenset[str], others: frozen
     python = place / "bin" / "python"
     subprocess.run([HERE, "-m", "venv", place], check=True)
     uv = HERE.parent / "uv"
-    fast = [uv, "pip", "install", "--quiet", "--python", python, named, *others]
+    fast: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", python, named, *others]
     if not uv.exists() or subprocess.run(fast, stderr=subprocess.DEVNULL, check=False).returncode:
         subprocess.run([python, "-m", "pip", "install", "--quiet", named, *others], check=True)
     return python
