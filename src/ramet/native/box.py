@@ -211,7 +211,9 @@ class Box:
         for inside, file in sorted(self._shown.items()):
             found += ["--ro-bind", file, inside]
         for bind in self._binds:
-            if bind.prefix not in self._mapped:
+            if bind.prefix in self._mapped:
+                found += ["--dir", bind.prefix]
+            else:
                 found += ["--bind" if bind.writable else "--ro-bind", bind.directory, bind.prefix]
         for prefix in sorted(self._fixed):
             found += ["--remount-ro", prefix]

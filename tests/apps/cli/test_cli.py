@@ -433,17 +433,31 @@ def test_a_directory_is_bound_while_a_program_runs(ramet, tmp_path: Path) -> Non
         "os.remove('src/a'); open('new', 'w').write('made')"
     )
     home = str(tmp_path / "home")
-    assert ramet("bind", "demo", str(work), "--", sys.executable, "-c", script, home).splitlines()[-1] == "demo-2"
+    assert (
+        ramet("bind", "demo", str(work), "--unconfined", "--", sys.executable, "-c", script, home).splitlines()[-1]
+        == "demo-2"
+    )
     changes = {row["path"]: row["change"] for row in json.loads(ramet("diff", "demo", "--json"))}
     assert changes == {"/new": "added", "/src/a": "removed"} and ramet("show", "demo:/new") == "made"
-    ramet("bind", "demo", str(tmp_path / "other"), "-q", "--", sys.executable, "-c", "raise SystemExit(7)", status=7)
+    ramet(
+        "bind",
+        "demo",
+        str(tmp_path / "other"),
+        "-q",
+        "--unconfined",
+        "--",
+        sys.executable,
+        "-c",
+        "raise SystemExit(7)",
+        status=7,
+    )
     assert "not empty" in ramet("bind", "demo", str(work), status=4), "nothing that is there is taken away"
     full.mkdir()
     (full / "only").write_text("this")
-    ramet("bind", "demo", str(full), "--keep", "-q", "-m", "taken as it is", "--", "true")
+    ramet("bind", "demo", str(full), "--keep", "-q", "-m", "taken as it is", "--unconfined", "--", "true")
     assert json.loads(ramet("log", "--json", "demo"))[0]["message"] == "taken as it is"
     assert "this" in ramet("exec", "demo", "cat /only; ls /src", stdin="", status=2)
-    assert "none-such" in ramet("bind", "demo", str(tmp_path / "e"), "--", "none-such", status=3)
+    assert "none-such" in ramet("bind", "demo", str(tmp_path / "e"), "--unconfined", "--", "none-such", status=3)
     assert ramet("exec", "demo", "echo free", stdin="") == "free\n", "the lease was given back"
 
 
@@ -721,7 +735,7 @@ def test_bind_names_the_mounts_when_files_lie_in_several(ramet, tmp_path: Path) 
     ramet("mount", "demo", "/data", str(tmp_path / "in"))
     refused = ramet("bind", "demo", str(tmp_path / "out"), "true", status=2)
     assert "files lie in /data" in refused and "--prefix /data" in refused
-    ramet("bind", "demo", str(tmp_path / "out"), "--prefix", "/data", "--", "cat", "f")
+    ramet("bind", "demo", str(tmp_path / "out"), "--prefix", "/data", "--unconfined", "--", "cat", "f")
     assert (tmp_path / "out" / "f").read_text() == "f"
 
 

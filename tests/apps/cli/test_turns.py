@@ -34,7 +34,7 @@ def run(home: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]
 def test_turns_and_rewinds_of_a_running_program(tmp_path: Path) -> None:
     home = tmp_path / "home"
     run(home, "create", "demo")
-    done = run(home, "bind", "demo", str(tmp_path / "work"), "-q", "--", "sh", "-c", AGENT)
+    done = run(home, "bind", "demo", str(tmp_path / "work"), "-q", "--unconfined", "--", "sh", "-c", AGENT)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[:3] == ["demo-1", "demo-1", "demo-2"]
@@ -49,7 +49,9 @@ def test_a_turn_after_a_pause(tmp_path: Path) -> None:
     home = tmp_path / "home"
     run(home, "create", "demo")
     wait = 'echo 1 > a; until "$PYTHON" -m ramet.apps.cli show demo:/a 2> /dev/null; do :; done; echo 2 > a'
-    done = run(home, "bind", "demo", str(tmp_path / "work"), "--turn-on-idle", "1s", "--", "sh", "-c", wait)
+    done = run(
+        home, "bind", "demo", str(tmp_path / "work"), "--turn-on-idle", "1s", "--unconfined", "--", "sh", "-c", wait
+    )
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
     assert run(home, "show", "demo@2:/a").stdout == "2\n"
 

@@ -15,7 +15,7 @@ from ramet.native.ports import BoxNetwork, ListeningPort, Ports, read_note
 from ramet.network.relay import Connection
 from ramet.store.refs.leases import describe_holder
 from ramet.store.repository import Repository
-from ramet.workspace.stored.recovery import box_of, leftover_bindings
+from ramet.workspace.stored.recovery import leftover_bindings
 
 START: Final = "Start the program in `ramet shell {0}` or with `ramet exec {0}`, and leave that running meanwhile."
 
@@ -59,7 +59,7 @@ class HeldPorts:
                     "unavailable", f"{name} is open on another machine: {holder}",
                     "Run this there, or with --store URL where a server holds it.",
                 )  # fmt: skip
-            for root in {box_of(folder) for folder in binding.trees.values()}:
+            for root in sorted(binding.boxes):
                 found = read_note(root)
                 if found is not None:
                     return found

@@ -1,6 +1,6 @@
 """Crash recovery: opening a workspace commits what a dead process left, exactly once.
 
-    bindings/<workspace>/<fence>     {"host", "roots": {prefix: directory}, "withhold", "trees": {prefix: directory}}
+    bindings/<workspace>/<fence>     {"host", "roots": {prefix: folder}, "withhold", "trees": {prefix: folder}, "box"}
     drafts/<workspace>/<fence>/...   the content of memory mounts, see `ramet.store.refs.drafts`
 
 - Opening a workspace with directories records a binding, which a clean end removes.
@@ -50,9 +50,21 @@ class Binding:
     trees: Mapping[str, str] = field(default_factory=dict)
     """Overlays of native programs, which recovery folds into one directory each."""
 
+    box: str = ""
+    """The directory of a box that works on the directories and is no part of the workspace."""
+
     @property
     def key(self) -> str:
         return f"{SPACE}/{self.workspace}/{self.fence:020d}"
+
+    @property
+    def boxes(self) -> set[str]:
+        """The directories of its boxes."""
+        return {box_of(folder) for folder in self.trees.values()} | ({self.box} - {""})
+
+    def encode(self) -> bytes:
+        plain = {"host": self.host, "roots": self.roots, "withhold": self.withhold, "trees": self.trees}
+        return json.dumps({**plain, "box": self.box}, sort_keys=True).encode()
 
 
 @dataclass(frozen=True)
@@ -75,8 +87,14 @@ def bind(
     if not roots and not trees:
         return None
     made = Binding(name, lease.fence, socket.gethostname(), dict(roots), withhold.patterns, dict(trees or {}))
-    plain = {"host": made.host, "roots": made.roots, "withhold": made.withhold, "trees": made.trees}
-    repository.objects.put(made.key, json.dumps(plain, sort_keys=True).encode())
+    repository.objects.put(made.key, made.encode())
+    return made
+
+
+def remember_box(repository: Repository, binding: Binding, box: str) -> Binding:
+    """Note the box that works on the directories of an open workspace: others find its ports, and what it leaves."""
+    made = replace(binding, box=box)
+    repository.objects.put(made.key, made.encode())
     return made
 
 
@@ -100,6 +118,7 @@ def leftover_bindings(repository: Repository, name: str) -> list[Binding]:
                     plain["roots"],
                     tuple(plain["withhold"]),
                     plain.get("trees", {}),
+                    plain.get("box", ""),
                 )
             )
         except (ValueError, KeyError, TypeError):
@@ -129,7 +148,7 @@ def recover(repository: Repository, name: str, lease: RefEntry) -> tuple[RefEntr
         if draft is not None:
             _put_away(repository, draft)
         unbind(repository, binding)
-        for folder in {} if binding is None else set(map(box_of, binding.trees.values())):
+        for folder in set() if binding is None else binding.boxes:
             if os.path.isdir(folder):
                 remove_layout(folder)
     return lease, done

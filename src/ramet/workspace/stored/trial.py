@@ -11,13 +11,12 @@ from stat import S_ISDIR, S_ISLNK
 from typing import Final, Self
 
 from ramet.backends.local.disk import DiskResource
-from ramet.core.errors import RametError
 from ramet.core.paths import Path, parse
-from ramet.native.layout import SYSTEM_NAMES
 from ramet.native.options import Native
 from ramet.native.overlay_changes import OverlayChange, apply, conflicts, overlay_changes
 from ramet.native.tree import OverlaidDirectory, TreeResource
-from ramet.workspace.mounts import MountForm, MountMode
+from ramet.workspace.mounts import MountForm
+from ramet.workspace.stored.confined import readable_mounts, shown_directory
 from ramet.workspace.stored.file_patch import PATCH_BYTES, FilePatch, file_patch
 from ramet.workspace.stored.store import Store
 from ramet.workspace.workspace import Workspace
@@ -44,18 +43,10 @@ class Trial:
         env: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         """Open the directory; programs see it at its own path, and `readable` directories without writing."""
-        self.directory = os.path.realpath(directory)
-        if not os.path.isdir(self.directory):
-            raise RametError("not_found", f"cannot try in {directory}: it is no directory", "Go to a directory.")
-        top = self.directory[1:].partition("/")[0]
-        if not top or top in SYSTEM_NAMES:
-            raise RametError(
-                "invalid_argument", f"cannot try in {self.directory}: it belongs to the box", "Use another directory."
-            )
+        self.directory = shown_directory(directory, "try in")
         self._env, self._native = env, native or Native()
         self._mounts: dict[str, MountForm] = {self.directory: OverlaidDirectory(self.directory)}
-        for path in map(os.path.realpath, readable):
-            self._mounts[path] = (DiskResource(path), MountMode.READ)
+        self._mounts.update(readable_mounts(readable))
         self.workspace: Workspace
         self._began = 0
 

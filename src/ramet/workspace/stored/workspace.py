@@ -47,7 +47,7 @@ from ramet.workspace.stored.commit_policy import draft_interval
 from ramet.workspace.stored.commit_writer import CommitInput, CommitRequest, CommitResult, CommitWriter, DirectoryCaches
 from ramet.workspace.stored.kernel_trees import stored_trees, tree_checkout
 from ramet.workspace.stored.open_options import OpenOptions
-from ramet.workspace.stored.recovery import Binding, Recovery, unbind
+from ramet.workspace.stored.recovery import Binding, Recovery, remember_box, unbind
 from ramet.workspace.stored.version_pins import pin_versions
 from ramet.workspace.workspace import Workspace
 
@@ -587,6 +587,11 @@ class StoredWorkspace(Workspace):
             for mount in self.mounts(scratch=True):
                 if mount.memory is not None:
                     mount.memory.keeper = UploadWriter(self.repository, self.name)
+
+    async def remember_box(self, box: str) -> None:
+        """Note the directory of a box that works on the directories of this workspace."""
+        if self.binding is not None:
+            self.binding = await asyncio.to_thread(remember_box, self.repository, self.binding, box)
 
     async def finish(self, error: str | None = None) -> None:
         """Commit remaining changes, release the lease, close. Idempotent.

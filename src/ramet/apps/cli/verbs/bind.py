@@ -6,11 +6,13 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 from ramet.apps.cli.addresses import name_only
-from ramet.apps.cli.options import Message, Name, Quiet, Where
+from ramet.apps.cli.options import AllowHost, Message, Name, Quiet, Where
 from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
@@ -21,7 +23,7 @@ from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
     from ramet.store.model.revisions import Revision
-    from ramet.workspace.stored.store import WorkspaceOpener
+    from ramet.workspace.stored.store import StoredWorkspace, WorkspaceOpener
 
 
 def bind(
@@ -35,12 +37,22 @@ def bind(
     prefix: Annotated[str | None, Option(help="Mount to bind; required if several mounts have files.")] = None,
     keep: Annotated[bool, Option("--keep", help="Keep the directory's content and commit it.")] = False,
     message: Message = "",
+    read: Annotated[list[str] | None, Option(help="Other directory that the program may read; repeatable.")] = None,
+    write: Annotated[list[str] | None, Option(help="Other directory that it may change; repeatable.")] = None,
+    env: Annotated[
+        list[str] | None, Option(help="NAME of a variable of yours that the program gets; repeatable.")
+    ] = None,
+    allow_host: AllowHost = None,
+    unconfined: Annotated[
+        bool, Option("--unconfined", help="Run the program without a box: it may do on this machine what you may.")
+    ] = False,
     turn_on_idle: Annotated[str | None, Option(help="Make a revision after each pause of this length: 2s.")] = None,
     quiet: Quiet = False,
 ) -> int:
     """Bind a real directory to a workspace while a program runs in it, then commit the result.
-    The program runs on this machine and is not confined to the directory. `ramet turn` makes a revision meanwhile, and
-    `ramet rewind` goes back to one. No other writer can open the workspace
+    The program runs in a box: it changes the directory itself, at its own path, and sees no other files of yours than
+    those of --read and --write, no variables but those of --env, and no network but --allow-host. `ramet turn` makes a
+    revision meanwhile, also from inside, and `ramet rewind` goes back to one. No other writer can open the workspace
     meanwhile. After a crash, the next open of the workspace commits what is in the directory. The status is the
     program's.
     """
@@ -48,6 +60,11 @@ def bind(
     from ramet.store.refs.retention import parse_duration
 
     words = program or [os.environ.get("SHELL") or "/bin/sh"]
+    pause = None if turn_on_idle is None else parse_duration(turn_on_idle)
+    if unconfined and (read or write or env or allow_host):
+        raise RametError(
+            "invalid_argument", "an unconfined program sees everything", "Leave out --unconfined, or the other options."
+        )
     found, where, place = local_store(store), name_only(name), Path(folder).expanduser()
     head = found[where].head
     prefix = prefix or _only_mount(head)
@@ -60,10 +77,14 @@ def bind(
     place.mkdir(parents=True, exist_ok=True)
     given: Any = {prefix: DiskResource(str(place))}
     opening = found.open(where, commit="never", **{"resources" if there and not keep else "mounts": given})
-    environ = {**os.environ, "RAMET_HOME": absolute_store(store), "RAMET_WORKSPACE": where}
-    pause = None if turn_on_idle is None else parse_duration(turn_on_idle)
-    line = BoundProgram(str(place.absolute()), prefix, words, environ, message, quiet, pause)
-    status, made = asyncio.run(_run_bound(opening, line))
+    line = BoundProgram(str(place.absolute()), prefix, words, absolute_store(store), where, message, quiet, pause)
+    if unconfined:
+        runner: Runner = Unconfined(line)
+    else:
+        from ramet.apps.cli.confined_program import ConfinedProgram, Sight
+
+        runner = ConfinedProgram(line, Sight(read or (), write or (), env or (), allow_host or ()))
+    status, made = asyncio.run(_run_bound(opening, line, runner))
     if not quiet:
         print(made, file=sys.stderr)
     return status
@@ -93,26 +114,49 @@ class BoundProgram(NamedTuple):
     folder: str
     prefix: str
     words: list[str]
-    environ: dict[str, str]
+    store: str
+    name: str
     message: str
     quiet: bool
     pause: float | None
 
 
-async def _run_bound(opening: WorkspaceOpener, line: BoundProgram) -> tuple[int, str]:
-    async with opening as ws:
+class Runner(Protocol):
+    """How the program runs."""
+
+    def running(self, ws: StoredWorkspace, turns: Turns) -> AbstractAsyncContextManager[Awaitable[int]]:
+        """Start it; what is awaited gives its status."""
+        ...
+
+
+class Unconfined:
+    """The program as a child of this process, with its rights."""
+
+    def __init__(self, line: BoundProgram) -> None:
+        self._line = line
+
+    @asynccontextmanager
+    async def running(self, ws: StoredWorkspace, turns: Turns) -> AsyncIterator[Awaitable[int]]:
+        line = self._line
+        environ = {**os.environ, "RAMET_HOME": line.store, "RAMET_WORKSPACE": line.name}
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)  # SIGINT goes to the program
+        try:
+            child = await asyncio.create_subprocess_exec(*line.words, cwd=line.folder, env=environ)
+        except OSError as error:
+            raise RametError("not_found", f"cannot run {line.words[0]}: {error.strerror}", "install it") from None
+        yield child.wait()
+
+
+async def _run_bound(opening: WorkspaceOpener, line: BoundProgram, runner: Runner) -> tuple[int, str]:
+    async with opening as ws:
         turns = Turns(ws, line.folder, line.prefix)
         idle: asyncio.Task[None] | None = None
-        async with turns.served(socket_path(line.environ["RAMET_HOME"], ws.name)):
+        async with turns.served(socket_path(line.store, ws.name)):
             before = 0 if line.pause is None else await asyncio.to_thread(turns.state)
-            try:
-                child = await asyncio.create_subprocess_exec(*line.words, cwd=line.folder, env=line.environ)
-            except OSError as error:
-                raise RametError("not_found", f"cannot run {line.words[0]}: {error.strerror}", "install it") from None
-            if line.pause is not None:
-                idle = asyncio.create_task(turns.turn_when_idle(line.pause, before))
-            status = await child.wait()
+            async with runner.running(ws, turns) as ended:
+                if line.pause is not None:
+                    idle = asyncio.create_task(turns.turn_when_idle(line.pause, before))
+                status = await ended
             if idle is not None:
                 await give_up((idle,))
         subject = ws.secrets.scrub_text(" ".join(line.words)[:72])
