@@ -1,6 +1,8 @@
 """The directories of a box on the host: system layer, trees (lower, upper, work), and their owner.
 
 /var/tmp/ramet-native-UID/BOX/          mode 0710, group of the box's user
+    lock                                locked as long as its process lives
+    kept                                there where recovery will read the trees of a dead process
     points/                             layer of `/` with the mount points of this workspace
     trees/N/{lower,upper,work}          one overlay per mount that was in memory
 /var/tmp/ramet-native-UID/lowers/       layers of stored trees, see `lowers.py`
@@ -23,6 +25,7 @@ from hashlib import sha256
 from typing import Final
 
 from ramet.core.errors import RametError
+from ramet.native.leftovers import COLLECTOR, make_locked, remove_layout
 
 BOX_USER: Final = 1_900_000_000
 """Uid and gid of root's boxes on the host: above every range that distributions and systemd hand out."""
@@ -124,8 +127,8 @@ class Layout:
         self.owner = box_owner()
         self.base = base or f"/var/tmp/ramet-native-{os.geteuid()}"
         _make_base(self.base)
-        self.root = f"{self.base}/{secrets.token_hex(8)}"
-        os.mkdir(self.root, 0o700)
+        self.root, self._lock = make_locked(self.base)
+        COLLECTOR.start(self.base)
         if self.owner.foreign:
             os.chown(self.root, -1, self.owner.gid)
             os.chmod(self.root, 0o710)
@@ -165,36 +168,9 @@ class Layout:
         self._users -= 1
         if not self._users:
             remove_layout(self.root)
+            os.close(self._lock)
             for other in self._borrowed:
                 other.remove()
-
-
-def remove_layout(root: str) -> None:
-    """Delete the directory of a box, however deep it is: a directory moves to the top before it is emptied.
-
-    The kernel and programs leave directories without permissions.
-    """
-    mark, count = secrets.token_hex(4), 0
-    todo = [root]
-    while todo:
-        folder = todo.pop()
-        os.chmod(folder, 0o700)
-        with os.scandir(folder) as entries:
-            found = list(entries)
-        for entry in found:
-            if not entry.is_dir(follow_symlinks=False):
-                os.unlink(entry.path)
-                continue
-            place = entry.path
-            if folder != root:
-                count += 1
-                place = f"{root}/{mark}-{count}"
-                os.chmod(entry.path, 0o700)
-                os.rename(entry.path, place)
-            todo.append(place)
-        if folder != root:
-            os.rmdir(folder)
-    os.rmdir(root)
 
 
 def own_everything(folder: str, owner: Owner, *, files: bool = True) -> None:

@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ramet.backends.local.overlay_marks import is_removed
-from ramet.native.layout import Owner, TreePlace, box_owner, make_directory, own_everything, remove_layout
+from ramet.native.layout import Owner, TreePlace, box_owner, make_directory, own_everything
+from ramet.native.leftovers import remove_layout
 from ramet.native.upper import walk_upper
 
 KEPT: Final = 16
@@ -125,7 +126,11 @@ class Lowers:
     def _references(self) -> Iterator[str]:
         for box in os.scandir(self._base):
             trees = f"{box.path}/trees"
-            for tree in os.listdir(trees) if os.path.isdir(trees) else ():
+            try:
+                names = os.listdir(trees)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # it is no box, or has just been deleted
+            for tree in names:
                 try:
                     with open(f"{trees}/{tree}/{REFERENCE}") as file:
                         yield file.read()

@@ -13,7 +13,8 @@ from functools import cache
 import pytest
 
 from ramet.native.ingredients import ingredients
-from ramet.native.layout import box_owner, remove_layout
+from ramet.native.layout import box_owner
+from ramet.native.leftovers import remove_layout
 from ramet.native.mapped_mount import open_mapped
 from ramet.native.options import Native, NativeLimits
 from ramet.workspace.result import IOResult

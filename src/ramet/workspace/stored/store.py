@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from ramet.core.errors import RametError, wrong_type
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
+from ramet.native.leftovers import keep_layout
 from ramet.native.options import NativeForm, as_native
 from ramet.network.network import Network
 from ramet.store.commit.secret_scan import parse_scan_mode
@@ -36,7 +37,7 @@ from ramet.workspace.policy import Policy
 from ramet.workspace.snapshot.archive import Target
 from ramet.workspace.stored.commit_policy import CommitPolicy as CommitPolicy
 from ramet.workspace.stored.open_options import OpenOptions as OpenOptions
-from ramet.workspace.stored.recovery import Recovery, bind, recover
+from ramet.workspace.stored.recovery import Recovery, bind, box_of, recover
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.version_pins import changed_pins
 from ramet.workspace.stored.workspace import StoredWorkspace as StoredWorkspace
@@ -352,6 +353,8 @@ class WorkspaceOpener:
         if lease is not None:
             roots = {str(m.prefix): m.directory for m in ws.mounts() if m.directory is not None}
             trees = {str(m.prefix): m.tree.place.folder for m in ws.mounts(scratch=True) if m.tree is not None}
+            for folder in map(box_of, trees.values()):
+                keep_layout(folder)
             ws.binding = bind(repository, name, lease, roots, self._options.ignore_rules, trees)
             ws.keeps_trees = bool(trees)
         return ws
