@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
-from ramet.native.layout import remove_layout
+from ramet.native.leftovers import remove_layout
 from ramet.native.lowers import read_place
 from ramet.native.upper import assemble, fold
 from ramet.store.commit.ignore_rules import IgnoreRules
