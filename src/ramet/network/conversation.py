@@ -28,6 +28,7 @@ HOP_BY_HOP: Final = frozenset((
 """Headers that are about one connection, and are written anew for the next."""
 _DOUBTFUL: Final = re.compile(rb"\r[^\n]|(?<!\r)\n|\n[ \t]|\0")
 """Bare line ends, folded headers."""
+_REQUEST_LINE: Final = re.compile(rb"[!-~]+ [!-~]+ HTTP/1\.[01]")
 
 
 class BadRequest(Exception):
@@ -67,8 +68,6 @@ class Conversation:
             raise BadRequest(str(error)) from None
         if not isinstance(found, h11.Request):
             raise BadRequest("it is not a request")
-        if found.http_version not in (b"1.0", b"1.1"):
-            raise BadRequest("it is not HTTP/1.1")
         _check_length(head, found)
         self._has_body = any(
             name == b"transfer-encoding" or (name == b"content-length" and text.strip(b"0"))
@@ -84,6 +83,9 @@ class Conversation:
             head, end, _ = given.partition(b"\r\n\r\n")
             if _DOUBTFUL.search(head):
                 raise BadRequest("it has a folded header, or a line that does not end with CR LF")
+            line, found, _ = given.partition(b"\r\n")
+            if found and not _REQUEST_LINE.fullmatch(line):
+                raise BadRequest("its first line is none of HTTP/1.1")
             if end:
                 return head
             if len(given) > LARGEST_HEAD:

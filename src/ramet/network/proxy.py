@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import secrets
 import socket
 import ssl
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.paths import decode
@@ -27,7 +28,7 @@ from ramet.network.exchange import Caller, Waits
 from ramet.network.failures import FailureKind, NetworkFailure
 from ramet.network.relay import BLOCK, Connection
 from ramet.network.rules import Outgoing
-from ramet.network.targets import BadURL, Target, parse_host, parse_url, split_port
+from ramet.network.targets import PORTS, BadURL, Target, parse_host, parse_url, split_port
 
 if TYPE_CHECKING:
     import h11
@@ -44,6 +45,9 @@ DIRECT: Final = "localhost,127.0.0.1,::1"
 """What programs reach without the proxy: their own box."""
 _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _WHO: Final = "the proxy of Ramet answers the programs of a running command"
+_UNREAD: Final = "what the program sends to a host that is intercepted is neither TLS nor HTTP"
+TLS_HANDSHAKE: Final = b"\x16"
+"""How a connection begins that speaks TLS."""
 _DROPPED: Final = frozenset((b"host", b"expect"))
 
 
@@ -276,6 +280,22 @@ class Proxy:
         assert isinstance(transport, asyncio.Transport)
         transport.pause_reading()  # what comes now belongs to TLS
         client.writer.write(accepted)
+        try:
+            async with asyncio.timeout(HEAD_SECONDS):
+                first = await _look(transport)
+            if first == TLS_HANDSHAKE:
+                await self._read_secured(caller, target, transport, authority)
+            elif first:
+                transport.resume_reading()
+                await self._read_inside(caller, replace(target, scheme="http"), Conversation(client))
+        except TimeoutError:
+            await self._note_unread(caller, target, NetworkFailure(FailureKind.REFUSED, _UNREAD))
+        finally:
+            client.writer.close()
+
+    async def _read_secured(
+        self, caller: Caller, target: Target, transport: asyncio.Transport, authority: Authority
+    ) -> None:
         secured: Connection | None = None
         try:
             secured = await _secure(transport, authority.context(target.host))
@@ -285,11 +305,18 @@ class Proxy:
         finally:
             if secured is not None:
                 secured.writer.close()
-            client.writer.close()
 
     async def _read_inside(self, caller: Caller, target: Target, talk: Conversation) -> None:
-        """Requests inside of TLS, each decided with its method and path; all are for the host of the connection."""
-        while (request := await _request(talk)) is not None:
+        """Requests of a connection, each decided with its method and path; all are for the host of the connection."""
+        while True:
+            try:
+                request = await talk.request()
+            except BadRequest as error:
+                await self._note_unread(caller, target, NetworkFailure(FailureKind.REFUSED, f"{_UNREAD}: {error}"))
+                await _refuse_unread(talk, error)
+                return
+            if request is None:
+                return
             try:
                 inner = _inside(request, target)
             except BadURL as error:
@@ -316,9 +343,27 @@ async def _request(talk: Conversation) -> h11.Request | None:
     try:
         return await talk.request()
     except BadRequest as error:
-        await talk.refuse(400, "Bad Request", f"the proxy cannot read this request: {error}")
-        await talk.end()
+        await _refuse_unread(talk, error)
         return None
+
+
+async def _refuse_unread(talk: Conversation, error: BadRequest) -> None:
+    await talk.refuse(400, "Bad Request", f"the proxy cannot read this request: {error}")
+    await talk.end()
+
+
+async def _look(transport: asyncio.Transport) -> bytes:
+    """Look at the next byte of a connection whose reading is paused, and leave it there."""
+    loop = asyncio.get_running_loop()
+    with socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())) as twin:
+        twin.setblocking(False)
+        ready: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(twin.fileno(), lambda: None if ready.done() else ready.set_result(None))
+        try:
+            await ready
+        finally:
+            loop.remove_reader(twin.fileno())
+        return twin.recv(1, socket.MSG_PEEK)
 
 
 async def _secure(transport: asyncio.Transport, context: ssl.SSLContext) -> Connection:
@@ -342,7 +387,7 @@ def _unread(error: ssl.SSLError) -> NetworkFailure:
         return NetworkFailure(FailureKind.TLS, why)
     if "SNI" in reason or "CALLBACK" in reason or "UNRECOGNIZED" in reason:
         return NetworkFailure(FailureKind.REFUSED, "the program asks for a certificate of another host")
-    return NetworkFailure(FailureKind.REFUSED, "what the program sends to a host that is intercepted is not TLS")
+    return NetworkFailure(FailureKind.REFUSED, _UNREAD)
 
 
 def _inside(request: h11.Request, target: Target) -> Target:
@@ -354,7 +399,7 @@ def _inside(request: h11.Request, target: Target) -> Target:
     for name, said in request.headers:
         if name == b"host":
             host, port = split_port(decode(said))
-            if (parse_host(host), port or 443) != (target.host, target.port):
+            if (parse_host(host), port or PORTS[target.scheme]) != (target.host, target.port):
                 raise BadURL(f"its Host header is {decode(said)[:60]!r}")
     if (found.scheme, found.host, found.port) != (target.scheme, target.host, target.port):
         raise BadURL(f"its URL begins with {found.origin}")

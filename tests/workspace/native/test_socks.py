@@ -178,7 +178,9 @@ def test_curl_by_socks(native: Native, web: Web) -> None:
     need("curl")
     rules = [{"host": "fine.example", "port": web.port, "private": True}]
     ask = '/usr/bin/curl -sS --noproxy "" -x "$SOCKS_PROXY"'
-    line = f"/usr/./bin/bash -c '{ask} http://fine.example:{web.port}/hello; {ask} http://other.example:{web.port}/hello'"
+    line = (
+        f"/usr/./bin/bash -c '{ask} http://fine.example:{web.port}/hello; {ask} http://other.example:{web.port}/hello'"
+    )
     done, log = run(native, {"allow": rules}, line)
     assert done.text == "hello\n" and done.exit_code == 97 and "(2)" in done.error_text, done
     assert [row["verdict"] for row in log] == ["allow", "deny"]
