@@ -51,7 +51,7 @@ class Browser:
         self._process = subprocess.Popen(
             [PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
-             "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"],
+             "--window-size=1280,900", "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"],
             stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         self.complaints: list[str] = []

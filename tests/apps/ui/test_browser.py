@@ -240,7 +240,7 @@ def test_a_proposal_is_reviewed_and_its_conflict_resolved(server: tuple[str, str
         page.click("Review", "dialog button[type=submit]")
         told = page.sees("1 added")
         assert "By bob: 1 record" in told and page.run("location.hash") == "#/review/plan?other=attempt"
-        page.click("Merge", ".bar .primary")
+        page.click("Approve and merge", ".bar .primary")
         page.click("Merge", "dialog button[type=submit]")
         page.sees("1 conflict to decide")
         told = page.sees("theirs", ".sides")
@@ -255,6 +255,76 @@ def test_a_proposal_is_reviewed_and_its_conflict_resolved(server: tuple[str, str
         assert there.get("/workspaces/plan/file", params={"path": "/added", "revision": "head"}).text == "new\n"
         for name in ("plan", "attempt"):
             there.delete(f"/workspaces/{name}")
+
+
+def test_differences_have_colors_and_a_form_that_is_remembered(page: Browser) -> None:
+    page.go("#/ws/proj@3")
+    page.sees("def f")
+    page.until("[...document.querySelectorAll('.diff .t-k')].some((one) => one.innerText === 'def')")
+    page.click("Split", ".switch button")
+    page.until("document.querySelector('.diff.split .t-k') !== null")
+    page.go("#/diff/proj@proj-2?against=proj-1")
+    page.until("document.querySelector('.diff.split td.gone')?.innerText.trim() === '20'")
+    assert page.run("document.querySelector('.diff td.came.text').innerText") == "twenty"
+    page.click("Unified", ".switch button")
+    page.until("document.querySelector('.diff:not(.split) tr.came') !== null")
+
+
+def test_a_revision_is_discussed(server: tuple[str, str], page: Browser) -> None:
+    page.go("#/ws/proj@proj-2")
+    page.sees("Comments")
+    page.sees("twenty", ".diff")
+    page.run("[...document.querySelectorAll('.diff .came .adder')][0].click()")
+    page.fill(".diff textarea", "Why in words? <b>")
+    page.press("Enter", 13, modifiers=2)
+    page.sees("Why in words? <b>", ".diff .note")
+    page.click("Comment", ".change .say")
+    page.fill(".file-talk textarea", "And the name?")
+    page.fill(".file-talk input", "3")
+    page.click("Comment", ".file-talk .primary")
+    page.sees("line 3", ".file-talk .notes")
+    page.fill(".talk textarea", "Fine otherwise")
+    page.click("Comment", ".talk .primary")
+    page.sees("Fine otherwise", ".talk .notes")
+    headers = {"authorization": f"Bearer {server[1]}"}
+    asked = {"revision": "proj-2", "limit": 1}
+    told = httpx2.get(f"{server[0]}/v1/workspaces/proj/log", params=asked, headers=headers, timeout=200).json()
+    notes = [(one["message"], one["path"], one["line"]) for one in told["revisions"][0]["notes"]]
+    assert notes == [
+        ("Why in words? <b>", "/src/numbers", 20), ("And the name?", "/src/moved", 3),
+        ("Fine otherwise", "", 0),
+    ]  # fmt: skip
+    page.go("#/ws/proj")
+    page.sees("3 comments")
+    page.go("#/ws/proj@proj-2")
+    page.sees("Why in words? <b>", ".diff .note")
+    body = {"message": "from elsewhere", "revision": "proj-2"}
+    httpx2.post(f"{server[0]}/v1/workspaces/proj/notes", json=body, headers=headers, timeout=200)
+    page.sees("something new")
+    page.click("Show it")
+    page.sees("from elsewhere", ".talk")
+
+
+def test_a_proposal_is_rejected_with_a_reason(server: tuple[str, str], page: Browser) -> None:
+    headers = {"authorization": f"Bearer {server[1]}"}
+    with httpx2.Client(base_url=f"{server[0]}/v1/workspaces", headers=headers, timeout=200) as there:
+        there.post("/proj/fork", json={"name": "idea"})
+        there.post("/idea/exec", json={"command": "echo bad > /bad"})
+        page.go("#/review/proj?other=idea")
+        page.sees("1 added")
+        page.click("Reject")
+        page.fill("dialog input", "not now")
+        page.click("Reject", "dialog button[type=submit]")
+        page.until("location.hash === '#/ws/proj'")
+        notes = there.get("/idea/log", params={"limit": 1}).json()["revisions"][0]["notes"]
+        assert [one["message"] for one in notes] == ["Rejected: not now"]
+        page.go("#/review/proj?other=idea")
+        page.sees("Rejected: not now", ".talk")
+        page.click("Reject")
+        page.run("document.querySelector('dialog select').value = 'remove'")
+        page.click("Reject", "dialog button[type=submit]")
+        page.until("location.hash === '#/ws/proj'")
+        assert there.get("/idea").status_code == 404
 
 
 def test_the_keyboard_leads_through_lists_and_views(page: Browser) -> None:

@@ -58,7 +58,8 @@ def test_a_name_is_completed(page: Browser) -> None:
     page.press("Tab", 9)
     page.sees("cat a-long-name", ROWS)
     page.press("Enter", 13)
-    page.sees("told", ROWS)
+    page.sees("\ntold\n", ROWS)
+    page.until("document.querySelector('.console .danger').disabled")
 
 
 def test_ctrl_c_ends_a_program_and_f6_leaves(page: Browser) -> None:

@@ -1,25 +1,41 @@
 // What changed between two states: a list of paths, each with its diff, loaded when opened.
 
-import { get, part, workspacePath } from "../lib/api.js";
+import { get, part, render, workspacePath } from "../lib/api.js";
 import { button, h, link, refill } from "../lib/dom.js";
 import { name as safe, notice, problemBox } from "../lib/frame.js";
 import { hunks } from "../lib/linediff.js";
-import { decodeBytes, place } from "../lib/names.js";
-import { linesOf, looksLikeText, plural, size, visible } from "../lib/text.js";
+import { baseOf, decodeBytes, place } from "../lib/names.js";
+import { painted } from "../lib/paint.js";
+import { keep, kept } from "../lib/preferences.js";
+import { linesOf, looksLikeText, plural, size } from "../lib/text.js";
+import { elsewhere, noteForm, noteView } from "./notes.js";
 
 const MOST = 1 << 20;
 const OPEN = 6;
 const SHOWN = 300;
 const ROWS = 1500;
+const NARROW = matchMedia("(max-width: 900px)"); // no room for two sides
 const SIGNS = { added: "A", modified: "M", removed: "D", renamed: "R" };
 
-/** The changes of `GET /diff`. `before` and `after` are specs of the two states; `before` may be null: nothing. */
-export function changesList(name, before, after, { changes, total }, signal) {
+/**
+ * The changes of `GET /diff`. `before` and `after` are specs of the two states; `before` may be null: nothing. With
+ * `talk`, a conversation about `after`, files and lines can be commented on.
+ */
+export function changesList(name, before, after, { changes, total }, signal, talk = null) {
   if (!changes.length) return h("p", { class: "faint" }, "No file differs.");
+  const form = { split: kept("diff") === "split", redraw: new Set() };
+  const choices = [["Unified", false], ["Split", true]].map(([label, split]) => h("button", { type: "button", "aria-pressed": String(form.split === split), onclick: () => {
+    form.split = split;
+    keep("diff", split ? "split" : "");
+    choices.forEach((one, at) => one.setAttribute("aria-pressed", String(Boolean(at) === split)));
+    form.redraw.forEach((draw) => draw());
+  } }, label));
+  NARROW.addEventListener("change", () => form.split && form.redraw.forEach((draw) => draw()), { signal });
   let quiet = 0;
-  const shown = changes.slice(0, SHOWN).map((change) => item(name, before, after, change, signal, quiet++ < OPEN));
+  const shown = changes.slice(0, SHOWN).map((change) => item({ name, before, after, signal, form, talk }, change, quiet++ < OPEN));
   return h("div", {},
-    h("p", { class: "summary" }, ...summary(changes)),
+    h("div", { class: "bar small summary" }, h("p", {}, ...summary(changes)),
+      h("div", { class: "switch wide-only", role: "group", "aria-label": "Show differences" }, choices)),
     total > changes.length && notice(`${plural(total, "path")} changed; ${changes.length.toLocaleString("en")} are listed.`),
     shown,
     changes.length > SHOWN && notice(`${plural(changes.length - SHOWN, "more change")} not shown here; `, h("code", {}, `ramet diff ${name}`), " lists all."));
@@ -30,7 +46,8 @@ function summary(changes) {
   return found.filter(([, number]) => number).map(([what, number], at) => [at ? ", " : "", h("span", { class: what }, `${number.toLocaleString("en")} ${what}`)]);
 }
 
-function item(name, before, after, change, signal, open) {
+function item(context, change, open) {
+  const { name, before, after, signal } = context;
   const body = h("div", { class: "body" });
   const tally = h("span", { class: "tally" });
   let asked = false;
@@ -41,7 +58,7 @@ function item(name, before, after, change, signal, open) {
     try {
       const old = change.what === "added" || before === null ? null : await side(name, change.old ?? change.path, before, signal);
       const now = change.what === "removed" ? null : await side(name, change.path, after, signal);
-      refill(body, difference(old, now, tally));
+      refill(body, difference(context, change, old, now, tally));
     } catch (error) {
       asked = false;
       if (error.name !== "AbortError") refill(body, problemBox(error));
@@ -71,7 +88,31 @@ async function side(name, path, rev, signal) {
   }
 }
 
-function difference(old, now, tally) {
+function difference(context, change, old, now, tally) {
+  const shown = new Set(); // lines of the new side
+  const found = compared(context, change, old, now, tally, shown);
+  return context.talk ? [fileTalk(context.talk, change.path, shown), found] : found;
+}
+
+/** What was said of a file, and a way to say more; keyboards comment on a line from here. */
+function fileTalk(talk, path, shown) {
+  const list = h("div", { class: "notes" }, elsewhere(talk, path, (line) => shown.has(line)));
+  const ask = button("Comment", () => {
+    const done = () => {
+      form.replaceWith(ask);
+      ask.focus();
+    };
+    const form = noteForm(talk, { path, label: `Comment on ${baseOf(path)}`, choosesLine: true, closed: done, added: (note) => {
+      list.append(noteView(note, note.line ? `line ${note.line}` : null));
+      done();
+    } });
+    ask.replaceWith(form);
+    form.querySelector("textarea").focus();
+  }, { class: "say", "aria-label": `Comment on ${baseOf(path)}` });
+  return h("div", { class: "file-talk" }, list, ask);
+}
+
+function compared(context, change, old, now, tally, shown) {
   const odd = [old, now].find((one) => one && one.kind !== "file");
   if (odd) return h("p", { class: "faint" }, odd.kind === "dir" ? "A directory." : odd.kind === "link" ? ["A link to ", safe(odd.target ?? ""), "."] : `A ${odd.kind}.`);
   const sizes = [old, now].filter(Boolean).map((one) => size(one.total)).join(" → ");
@@ -84,32 +125,103 @@ function difference(old, now, tally) {
   refill(tally, came > 0 && h("span", { class: "added" }, `+${came}`), gone > 0 && h("span", { class: "removed" }, `−${gone}`));
   if (!found.length) return h("p", { class: "faint" }, !old || !now ? "An empty file." : before === after ? "The content is the same." : "Only the newline at the end differs.");
   const ends = [[old, before, "before"], [now, after, "after"]].filter(([one, text]) => one && text && !text.endsWith("\n")).map(([, , label]) => label);
-  return [unified(found), ends.length === 1 && old && now && h("p", { class: "faint" }, `No newline at the end ${ends[0]}.`)];
+  found.forEach((hunk) => hunk.rows.forEach((row) => row.new && shown.add(row.new)));
+  return [table(context, change, found, [before, after]), ends.length === 1 && old && now && h("p", { class: "faint" }, `No newline at the end ${ends[0]}.`)];
 }
 
 const sum = (found, sign) => found.reduce((total, hunk) => total + hunk.rows.filter((row) => row.sign === sign).length, 0);
 
-function unified(found) {
+/** A table of hunks in the chosen form, drawn anew when that changes, and coloured as soon as the server knows how. */
+function table(context, change, found, texts) {
+  const { form, signal } = context;
+  const holder = h("div", {});
+  const look = { shades: null, cells: [], path: change.path, talk: context.talk };
+  const draw = () => {
+    look.cells = [];
+    refill(holder, drawn(look, found, form.split && !NARROW.matches));
+  };
+  form.redraw.add(draw);
+  draw();
+  colors(change, texts, signal).then((shades) => {
+    look.shades = shades;
+    look.cells.forEach(([cell, one]) => refill(cell, content(look, one)));
+  }, () => null); // the view was left
+  return holder;
+}
+
+/** The tokens of the lines of both sides. */
+async function colors({ path, old }, texts, signal) {
+  const names = [baseOf(old ?? path), baseOf(path)];
+  const told = await Promise.all(texts.map((text, at) => text && render("code", names[at], text, signal)));
+  return told.map((one) => one?.lines ?? []);
+}
+
+function drawn(look, found, split) {
   const body = h("tbody");
-  const rest = found.flatMap((hunk, at) => [at || hunk.oldStart > 1 || hunk.newStart > 1 ? { gap: true, hunk } : null, ...hunk.rows].filter(Boolean));
+  const rest = found.flatMap((hunk, at) => [at || hunk.oldStart > 1 || hunk.newStart > 1 ? { gap: hunk } : null, ...(split ? paired(hunk.rows) : hunk.rows)].filter(Boolean));
   const more = () => {
-    body.append(...rest.splice(0, ROWS).map(row));
+    for (const one of rest.splice(0, ROWS)) body.append(...(one.gap ? [gap(one.gap)] : split ? sides(look, one) : unified(look, one)));
     if (!rest.length) ending.remove();
     else refill(ending, button(`Show ${Math.min(ROWS, rest.length).toLocaleString("en")} of ${plural(rest.length, "more line")}`, more));
   };
   const ending = h("p", { class: "more" });
-  const table = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Difference" }, h("table", { class: "diff" }, body));
+  const made = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Difference of ${baseOf(look.path)}` }, h("table", { class: ["diff", split && "split"] },
+    split && h("colgroup", {}, h("col", { class: "at" }), h("col"), h("col", { class: "at" }), h("col")), body));
   more();
-  return [table, rest.length ? ending : null];
+  return [made, rest.length ? ending : null];
 }
 
-function row(one) {
-  if (one.gap) return h("tr", { class: "gap" }, h("td", { colspan: 2 }, "⋯"), h("td", { colspan: 2 }, `line ${one.hunk.newStart.toLocaleString("en")}`));
-  const kind = one.sign === "+" ? "came" : one.sign === "-" ? "gone" : "";
-  return h("tr", { class: kind }, h("td", { class: "at" }, one.old ?? ""), h("td", { class: "at" }, one.new ?? ""), h("td", { class: "sign" }, one.sign), h("td", { class: "text" }, marked(one)));
+const gap = (hunk) => h("tr", { class: "gap" }, h("td", { colspan: 2 }, "⋯"), h("td", { colspan: 2 }, `line ${hunk.newStart.toLocaleString("en")}`));
+const KINDS = { "+": "came", "-": "gone", " ": "" };
+
+function unified(look, one) {
+  const line = h("tr", { class: KINDS[one.sign] }, h("td", { class: "at" }, one.old ?? ""), h("td", { class: "at" }, one.new ?? "", adder(look, one)), h("td", { class: "sign" }, one.sign), cell(look, one));
+  return [line, ...notesAt(look, one)];
 }
 
-function marked({ text, part: range }) {
-  if (!range || range[0] === range[1]) return visible(text);
-  return [visible(text.slice(0, range[0])), h("mark", {}, visible(text.slice(range[0], range[1]))), visible(text.slice(range[1]))];
+/** Lines that went beside those that came. */
+function paired(rows) {
+  const out = [];
+  for (let at = 0; at < rows.length; ) {
+    if (rows[at].sign === " ") {
+      out.push([rows[at], rows[at]]);
+      at += 1;
+      continue;
+    }
+    const from = at;
+    while (at < rows.length && rows[at].sign !== " ") at += 1;
+    const gone = rows.slice(from, at).filter((row) => row.sign === "-");
+    const came = rows.slice(from, at).filter((row) => row.sign === "+");
+    for (let pair = 0; pair < Math.max(gone.length, came.length); pair++) out.push([gone[pair] ?? null, came[pair] ?? null]);
+  }
+  return out;
 }
+
+function sides(look, [left, right]) {
+  const side = (one, number, ...more) => (one ? [h("td", { class: ["at", KINDS[one.sign]] }, one[number], more), cell(look, one, KINDS[one.sign])] : [h("td", { class: "at none" }), h("td", { class: "none" })]);
+  return [h("tr", {}, side(left, "old"), side(right, "new", right && adder(look, right))), ...(right ? notesAt(look, right) : [])];
+}
+
+function cell(look, one, kind = "") {
+  const made = h("td", { class: ["text", kind] }, content(look, one));
+  look.cells.push([made, one]);
+  return made;
+}
+
+function content({ shades }, { text, part: range, old, new: now, sign }) {
+  const tokens = shades && (sign === "-" ? shades[0][old - 1] : shades[1][now - 1]);
+  return painted(text, tokens ?? [], range && range[0] < range[1] ? [range] : []);
+}
+
+// ------------------------------------------------------------------------------------------------------ comments
+
+/** A button for pointers, which stays out of the way of the Tab key: the file has one for keyboards. */
+const adder = ({ talk, path }, one) => talk && one.new && h("button", { type: "button", class: "adder", tabindex: "-1", title: "Comment on this line", "aria-label": `Comment on line ${one.new}`, onclick: ({ currentTarget }) => {
+  const line = currentTarget.closest("tr");
+  const row = spanning(noteForm(talk, { path, line: one.new, label: `Comment on line ${one.new}`, closed: () => row.remove(), added: (note) => row.replaceWith(spanning(noteView(note))) }));
+  line.after(row);
+  row.querySelector("textarea").focus();
+} }, "+");
+
+const notesAt = ({ talk, path }, one) => (talk && one.new ? talk.about(path).filter((note) => talk.current(note) && note.line === one.new).map((note) => spanning(noteView(note))) : []);
+const spanning = (inner) => h("tr", { class: "noted" }, h("td", { colspan: 4 }, inner));

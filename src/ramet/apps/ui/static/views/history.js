@@ -120,6 +120,7 @@ function rows(name, revisions, tagged, head, pick) {
           revision.id === head && h("span", { class: "badge on" }, "head"),
           (tagged.get(revision.id) ?? []).map((tag) => h("span", { class: "badge tag", title: oneLine(tag.message) }, oneLine(tag.name))),
           revision.lineage !== "root" && !revision.lineage.startsWith("fromClaim") && h("span", { class: "badge" }, oneLine(lineage(revision.lineage))),
+          revision.notes.length > 0 && h("span", { class: "badge" }, plural(revision.notes.length, "comment")),
           (revision.author || revision.agent) && h("span", { class: "author" }, oneLine(revision.author || revision.agent)),
           when(revision.time))),
       h("div", { class: "changes" }, counts(revision.diff)),

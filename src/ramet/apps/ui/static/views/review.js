@@ -1,17 +1,18 @@
-// What another workspace proposes: its changes and the commands behind them, then merge, discard, or resolve conflicts.
+// What another workspace proposes: its changes and the commands behind them, comments on them, then merge, reject, or resolve conflicts.
 
 import { change, get, part, Problem, workspacePath } from "../lib/api.js";
 import { button, h, link, refill } from "../lib/dom.js";
-import { ask, name as safe, notice, problemBox, toast } from "../lib/frame.js";
+import { ask, name as safe, newsBar, notice, problemBox, toast } from "../lib/frame.js";
 import { decodeBytes, place } from "../lib/names.js";
 import { looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
 import { changesList } from "./changes.js";
+import { conversation, notesOf, notesSection } from "./notes.js";
 import { heading, loaded } from "./shared.js";
 
 const MOST = 1 << 20; // bytes of a file that can be resolved by hand
 const RECORDS = 50;
 
-export async function review({ route, signal }) {
+export async function review({ route, signal, live, reload }) {
   const { name } = route;
   const other = String(route.query.other ?? "");
   const { info, stored } = await loaded(route, signal);
@@ -24,6 +25,9 @@ export async function review({ route, signal }) {
   const known = new Set(mine.map((one) => one.id));
   const base = theirs.find((one) => known.has(one.id));
   const newer = theirs.filter((one) => !known.has(one.id));
+  const talk = theirs.length ? conversation(theirName, theirs[0], notesOf(newer)) : null;
+  const news = newsBar(reload);
+  live((event) => talk?.isNews(event) && news.tell());
   const resolving = h("div");
   const merge = (body) => async () => {
     const done = await ask({
@@ -69,17 +73,17 @@ export async function review({ route, signal }) {
   const title = h("div", { class: "bar small" }, h("h2", {}, "What ", link(place("ws", { name: theirName }), safe(other)), " proposes"),
     h("span", { class: "faint" }, newer.length ? `${plural(newer.length, "revision")} since ${base ? oneLine(base.name) : "the beginning"}` : "nothing new"),
     h("span", { class: "actions" },
-      button("Discard", () => discard(theirName, name), { class: "danger" }),
-      newer.length > 0 && button("Merge", merge({}), { class: "primary" })));
-  return h("div", { class: "page" }, heading(info, "history"), title, resolving,
+      button("Reject", () => reject(theirName, name, newer.length > 0 && talk), { class: "danger" }),
+      newer.length > 0 && button("Approve and merge", merge({}), { class: "primary" })));
+  return h("div", { class: "page" }, heading(info, "history"), title, resolving, news.bar,
     newer.length > 0 && await commandsBehind(theirName, theirRev, base, signal),
-    newer.length > 0 && await proposed(theirName, base, theirs[0], signal));
+    newer.length > 0 && [await proposed(theirName, base, theirs[0], talk, signal), notesSection(talk)]);
 }
 
-async function proposed(name, base, newest, signal) {
+async function proposed(name, base, newest, talk, signal) {
   try {
     const told = await get(workspacePath(name, "/diff"), base ? { older: base.id, newer: newest.id } : { newer: newest.id }, signal);
-    return changesList(name, base?.id ?? null, newest.id, told, signal);
+    return changesList(name, base?.id ?? null, newest.id, told, signal, talk);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     return problemBox(error);
@@ -98,13 +102,23 @@ async function commandsBehind(name, rev, base, signal) {
   total > found.length && found.length === RECORDS && notice(`Only the newest ${RECORDS} are listed.`));
 }
 
-async function discard(other, name) {
+/** Say why it is not merged, and remove the workspace unless it is to be worked on. */
+async function reject(other, name, talk) {
+  let removed = false;
   const done = await ask({
-    title: `Discard ${oneLine(other)}`, label: "Discard", danger: true, text: `Removes the workspace ${oneLine(other)}; nothing of it is merged. It can be restored until the next collection.`,
-    act: () => change("DELETE", workspacePath(other)),
+    title: `Reject ${oneLine(other)}`, label: "Reject", danger: true, text: "Nothing of it is merged. The reason becomes a comment on it.",
+    fields: [
+      ...(talk ? [{ name: "why", label: "Reason (optional)" }] : []),
+      { name: "then", label: "The workspace", value: "keep", options: [["keep", "Keep it, so that it can be improved"], ["remove", "Remove it; it can be restored until the next collection"]] },
+    ],
+    act: async ({ why, then }) => {
+      if (talk) await talk.add(why ? `Rejected: ${why}` : "Rejected.");
+      if (then === "remove") await change("DELETE", workspacePath(other));
+      removed = then === "remove";
+    },
   });
   if (!done) return;
-  toast(`${other} is discarded`);
+  toast(removed ? `${other} is rejected and removed` : `${other} is rejected`);
   location.hash = place("ws", { name });
 }
 

@@ -2,10 +2,11 @@
 
 import { change, get, workspacePath } from "../lib/api.js";
 import { button, h, link } from "../lib/dom.js";
-import { ask, name as safe, problemBox, toast, when } from "../lib/frame.js";
+import { ask, name as safe, newsBar, problemBox, toast, when } from "../lib/frame.js";
 import { place } from "../lib/names.js";
 import { lineage, oneLine, visible } from "../lib/text.js";
 import { changesList } from "./changes.js";
+import { conversation, notesOf, notesSection } from "./notes.js";
 import { forkButton, heading, loaded, revertButton, shortId, tagButton, tarButton } from "./shared.js";
 
 export async function revision({ route, signal, live, reload }) {
@@ -16,7 +17,12 @@ export async function revision({ route, signal, live, reload }) {
     get(workspacePath(name, "/log"), { revision: route.rev, limit: 200 }, signal),
     get(workspacePath(name, "/tags"), {}, signal),
   ]);
-  live((event) => event.kind === "tagged" && event.workspace === name && reload());
+  const talk = conversation(name, found, notesOf([found]));
+  const news = newsBar(reload);
+  live((event) => {
+    if (event.kind === "tagged" && event.workspace === name) reload();
+    else if (talk.isNews(event)) news.tell();
+  });
   const parents = found.parents.map((id) => older.find((one) => one.id === id) ?? { id, name: shortId(id), workspace: name });
   const mine = tags.filter((tag) => tag.revision === found.id);
   const head = info.head?.id === found.id;
@@ -29,7 +35,7 @@ export async function revision({ route, signal, live, reload }) {
       h("dl", {},
         fact("Revision", safe(found.name), head && h("span", { class: "badge on" }, "head"), mine.map((tag) => tagBadge(name, tag, reload))),
         fact("When", when(found.time)),
-        (found.author || found.agent) && fact("By", oneLine([found.author, found.agent].filter(Boolean).join(", "))),
+        (found.author || found.agent) && fact("By", oneLine([...new Set([found.author, found.agent].filter(Boolean))].join(", "))),
         fact("From", oneLine(lineage(found.lineage))),
         parents.length > 0 && fact(parents.length === 1 ? "Parent" : "Parents", parents.map((parent) => link(place("ws", { name: parent.workspace, rev: parent.name }), safe(parent.name)))),
         long("Id", h("code", {}, found.id)),
@@ -41,13 +47,13 @@ export async function revision({ route, signal, live, reload }) {
       h("span", { class: "actions" },
         h("a", { class: "button", href: place("ws", { name, rev: found.name, path: "/" }) }, "Browse the files"),
         !head && info.head && h("a", { class: "button", href: place("diff", { name, rev: info.head.name, query: { against: found.name } }) }, "What happened since"))),
-    await changes(name, found, signal));
+    await changes(name, found, talk, signal), news.bar, notesSection(talk));
 }
 
-async function changes(name, found, signal) {
+async function changes(name, found, talk, signal) {
   try {
     const told = await get(workspacePath(name, "/diff"), { newer: found.id }, signal);
-    return changesList(name, found.parents[0] ?? null, found.id, told, signal);
+    return changesList(name, found.parents[0] ?? null, found.id, told, signal, talk);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     return problemBox(error);

@@ -1,0 +1,80 @@
+// Notes on a revision, its files and their lines: what was said, and a form to say more. Notes are never changed.
+
+import { change, workspacePath } from "../lib/api.js";
+import { button, h, refill } from "../lib/dom.js";
+import { name as safe, problemBox, when } from "../lib/frame.js";
+import { visible } from "../lib/text.js";
+
+/** The notes of revisions, each with the revision that it is about, oldest first. */
+export const notesOf = (revisions) => revisions.flatMap((revision) => revision.notes.map((note) => ({ ...note, revision }))).sort((a, b) => a.time - b.time);
+
+/**
+ * A conversation about a revision: the notes that there are, and how to add one. `about(path)` are those of a file,
+ * "" those of the revision itself; a note of an older revision may mean another line.
+ */
+export function conversation(workspace, revision, notes) {
+  const said = [...notes];
+  let mine = 0; // events about what was said here are no news
+  return {
+    isNews: (event) => event.kind === "noted" && event.workspace === workspace && (mine ? (mine -= 1, false) : true),
+    about: (path) => said.filter((one) => one.path === path),
+    current: (note) => note.revision.id === revision.id,
+    add: async (message, path = "", line = 0) => {
+      mine += 1;
+      const made = await change("POST", workspacePath(workspace, "/notes"), { message, revision: revision.id, ...(path && { path, line }) }).catch((problem) => {
+        mine -= 1;
+        throw problem;
+      });
+      const note = { ...made.notes[made.notes.length - 1], revision };
+      said.push(note);
+      return note;
+    },
+  };
+}
+
+/** A note as it is shown; `where` says what it is about if that is not where it stands. */
+export const noteView = (note, where = null) => h("article", { class: "note" },
+  h("p", { class: "faint" }, h("b", {}, note.author ? safe(note.author) : "someone"), " ", when(note.time), where && [" · ", where]),
+  h("p", { class: "words" }, visible(note.message)));
+
+/** A form for a note; `added` is called with the note, `closed` when it is not wanted any more. */
+export function noteForm(talk, { path = "", line = 0, label = "Comment", choosesLine = false, added, closed = null }) {
+  const text = h("textarea", { rows: 2, required: true, "aria-label": label, placeholder: label, maxlength: 60_000 });
+  const number = choosesLine && h("input", { type: "number", min: 1, size: 6, class: "line-number", "aria-label": "Line, if it is about one" , placeholder: "line" });
+  const told = h("div");
+  const go = h("button", { class: "primary" }, "Comment");
+  const form = h("form", { class: "note-form", onsubmit: async (event) => {
+    event.preventDefault();
+    go.disabled = true;
+    refill(told);
+    try {
+      const note = await talk.add(text.value.trim(), path, line || Number(number && number.value) || 0);
+      text.value = "";
+      added(note);
+    } catch (problem) {
+      refill(told, problemBox(problem));
+    } finally {
+      go.disabled = false;
+    }
+  }, onkeydown: (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+    else if (event.key === "Escape" && closed) closed();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  } }, text, told, h("div", { class: "buttons" }, number, closed && button("Cancel", closed), go));
+  return form;
+}
+
+/** What was said of a revision as a whole, and a form to say more. */
+export function notesSection(talk, title = "Comments") {
+  const list = h("div", { class: "notes" }, talk.about("").map((note) => noteView(note, place(talk, note))));
+  return h("section", { class: "talk", "aria-label": title }, h("h2", {}, title), list,
+    noteForm(talk, { label: "Comment on all of it", added: (note) => list.append(noteView(note)) }));
+}
+
+const place = (talk, note) => (talk.current(note) ? null : ["on ", safe(note.revision.name)]);
+
+/** What was said of a file, but not where it is shown: of it as a whole, or of an older revision of it. */
+export const elsewhere = (talk, path, isShown) => talk.about(path).filter((note) => !(talk.current(note) && note.line && isShown(note.line)))
+  .map((note) => noteView(note, [note.line > 0 && `line ${note.line} `, !talk.current(note) && ["of ", safe(note.revision.name)]]));
