@@ -62,6 +62,16 @@ def test_log_and_blame_name_the_author_and_the_command(filled: Ramet) -> None:
     assert filled("blame", "w:/a").splitlines()[1].split() == ["1", "w-1", "ann", "echo", "1", ">", "/a", "1"]
 
 
+def test_show_without_a_path_shows_a_revision(filled: Ramet) -> None:
+    filled("tag", "w@2", "good")
+    said = filled("show", "w@2")
+    assert said.startswith("revision  w-2 ") and "(good)\nby        bob\n" in said
+    assert "\nrecord    2 bob: cat /none; echo 2 > /b -> 0\n" in said and said.endswith("+++ b/b\n@@ -0,0 +1 @@\n+2\n")
+    shown = json.loads(filled("show", "w@2", "--json"))
+    assert [one["command"] for one in shown["records"]] == ["cat /none; echo 2 > /b"]
+    assert shown["changes"] == [{"change": "added", "path": "/b"}]
+
+
 def test_a_long_log_says_what_it_leaves_out(ramet: Ramet, tmp_path: Path) -> None:
     import asyncio
 

@@ -25,11 +25,12 @@ class Writer(Protocol):
     def __call__(self, data: bytes, /) -> object: ...
 
 
-def show_patches(patches: Iterable[FilePatch], context: int = 3) -> None:
-    """Print patches one after the other."""
+def show_patches(patches: Iterable[FilePatch], context: int = 3, head: str = "") -> None:
+    """Print patches one after the other, below a text."""
     color = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM", "dumb") != "dumb"
     with _pager() as write:
-        empty = True
+        empty = not head
+        write(head.encode("utf-8", "replace"))
         for patch in patches:
             empty = False
             for line in patch.lines(color=color, context=context):

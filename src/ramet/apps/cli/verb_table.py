@@ -57,7 +57,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     "History": (
         Verb("log", "history.log", "Show the revisions of a workspace, newest first"),
         Verb("diff", "history.diff", "Show what changed from one revision to another"),
-        Verb("show", "history.show_file", "Print a file of a revision."),
+        Verb("show", "history.show_file", "Print a file of a revision, or a revision."),
         Verb("blame", "history.blame", "Show for each line of a file the revision, agent and command that wrote it."),
         Verb("history", "inspect.history", "Show the commands and other changes of a workspace, the newest last."),
         Verb("agents", "inspect.agents", "Show what each agent did and what it cost"),
@@ -151,7 +151,7 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "try": ("ramet try -- make release", "ramet try --yes -- ./format.sh", "ramet try --keep migrated -- ./migrate"),
     "log": ("ramet log demo", "ramet log demo --graph"),
     "diff": ("ramet diff demo", "ramet diff demo@3 head --stat", "ramet diff demo other -- /src"),
-    "show": ("ramet show demo@1:/greeting",),
+    "show": ("ramet show demo@1:/greeting", "ramet show demo@1"),
     "blame": ("ramet blame demo:/greeting",),
     "history": ("ramet history demo", "ramet history demo --session worker -n 5 --json"),
     "bisect": ("ramet bisect demo good head -- test -e /file",),

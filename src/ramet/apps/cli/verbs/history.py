@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ramet.apps.cli.addresses import file_of, split_name
+from ramet.apps.cli.addresses import address, file_of, split_name
 from ramet.apps.cli.options import AsJson, Name, Since, Where, known_names
-from ramet.apps.cli.output import ago, parse_time, plural, revision_row, say, show
+from ramet.apps.cli.output import ago, iso_time, parse_time, plural, revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.patches import show_patches, show_stat
 from ramet.apps.cli.progress import progress_bar
@@ -191,11 +191,14 @@ def diff(
 
 
 def show_file(
-    place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file.", complete=known_names)],
+    place: Annotated[str, Argument(help="NAME[@REVISION]:/path of a file, or NAME[@REVISION].", complete=known_names)],
     store: Where = HOME,
     as_json: AsJson = False,
 ) -> None:
-    """Print a file of a revision."""
+    """Print a file of a revision, or without a path the revision: who made it, by which commands, and its patch."""
+    if address(place).path is None:
+        _show_revision(*split_name(place), store, as_json)
+        return
     name, revision, path = file_of(place)
     if as_json:
         handle = any_store(store)[name]
@@ -211,6 +214,28 @@ def show_file(
         return
     for block in any_store(store)[name].show(path, revision):
         sys.stdout.buffer.write(block)
+
+
+def _show_revision(name: str, spec: str | None, store: str, as_json: bool) -> None:
+    handle = any_store(store)[name]
+    revision = handle.find(spec)
+    ops = revision.ops or {}
+    own = range(ops["first"], ops["last"] + 1) if "lines" in ops else range(0)
+    records = [one for one in handle.history(revision) if one.number in own]
+    if as_json:
+        changes = [{"change": one.what, "path": one.path} for one in _changes(handle, revision) or ()]
+        say({**revision_row(revision), "records": [one.as_dict() for one in records], "changes": changes}, "", True)
+        return
+    who, time = revision.agent or revision.author, iso_time(revision.time)
+    tags = [found.name for found in handle.tags() if found.target == revision.id]
+    rows = [
+        ("revision", " ".join((revision.name, revision.id.hex()[:12], *(f"({tag})" for tag in tags)))),
+        ("by", who), ("time", ago(time) if sys.stdout.isatty() else time), ("message", revision.message),
+        *(("record", f"{one.number} {one.agent_id}: {one.command} -> {one.exit_code}") for one in records),
+        *(("note", str(note)) for note in revision.notes),
+    ]  # fmt: skip
+    shown = [f"{label:<9} {text.strip().replace(NEWLINE, NEWLINE + ' ' * 10)}".rstrip() for label, text in rows if text]
+    show_patches(handle.patch(revision), head="".join(f"{line}\n" for line in [*shown, ""]))
 
 
 def blame(
