@@ -63,6 +63,8 @@ class Door:
         self.limits = NetworkLimits() if network is None else network.limits
         self.resolver = resolver or Resolver()
         self.inside = inside
+        self.watch: Note | None = None
+        """Hears of each request, after it was noted."""
         self._note, self._question, self._clock = note, question, clock
         self._transport = Transport("a request to the network", "" if network is None else network.authorities)
         self._remembered: set[tuple[str, str, int, str]] = set()
@@ -189,12 +191,15 @@ class Door:
             target = out.target
             path = target.path if len(target.path) <= LONGEST_PATH else target.path[:LONGEST_PATH] + "..."
             if self.network is not None:
-                self._note(NetworkRecord(
+                record = NetworkRecord(
                     self._clock(), caller.session_id, caller.agent_id, caller.client, out.method, target.scheme,
                     target.host, target.port, "" if out.tunnel else path, verdict, progress.rule, progress.address,
                     progress.status, progress.bytes_sent, progress.bytes_received,
                     round(time.monotonic() - started, 6), progress.error,
-                ))  # fmt: skip
+                )  # fmt: skip
+                self._note(record)
+                if self.watch is not None:
+                    self.watch(record)
 
     # ---------------------------------------------------------------------------------------------- exchanging
 

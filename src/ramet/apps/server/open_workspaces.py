@@ -27,6 +27,7 @@ from ramet.apps.server.models import CreateSandbox
 from ramet.apps.server.settings import ServerSettings
 from ramet.core.errors import RametError
 from ramet.native.options import Native, as_native
+from ramet.network.exchange import NetworkRecord
 from ramet.network.network import Network
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.grants import TRUSTED, acting_for
@@ -66,6 +67,15 @@ class OpenWorkspace:
         self.idle = asyncio.Event()
         self.idle.set()
         self.committer = Committer(self, events) if isinstance(ws, StoredWorkspace) and ws.lease else None
+        if ws.door is not None:
+            ws.door.watch = lambda request: self._requested(events, request)
+
+    def _requested(self, events: Events, request: NetworkRecord) -> None:
+        """Tell clients of a request to the network, when it has ended; its record has the rest."""
+        kind = "network.request" if request.verdict == "allow" else "network.refused"
+        names = ("client", "method", "scheme", "host", "port", "path", "rule", "status")
+        more = {name: getattr(request, name) for name in names}
+        events.add(kind, self.name, session=request.session_id, agent=request.agent_id, **more)
 
     def ask_clients(self, events: Events, seconds: float) -> None:
         """Let clients answer the questions of the policy."""
