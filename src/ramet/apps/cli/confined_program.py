@@ -54,6 +54,12 @@ class ConfinedProgram:
             line.folder, readable=sight.readable, writable=sight.writable,
             network=Network.with_hosts(None, list(sight.hosts)) if sight.hosts else None,
         )  # fmt: skip
+        top = self._box.writes(line.store)
+        if top is not None:
+            raise RametError(
+                "invalid_argument", f"the store lies in {top}, where the program could change it",
+                "Bind a smaller directory, or use a store elsewhere.",
+            )  # fmt: skip
         self._words = [self._program(line.words[0]), *line.words[1:]]
         seen = [one for one in os.environ.get("PATH", "").split(":") if os.path.isabs(one) and self._sees(one)]
         path = ":".join(dict.fromkeys([str(FOLDER), *seen, *PATH.split(":")]))

@@ -110,6 +110,12 @@ class Confined:
         """Whether programs find a file of the host at the same path."""
         return path.startswith(f"/{PROVIDED}/") or any(f"{path}/".startswith(f"{top}/") for top in self._mounts)
 
+    def writes(self, path: str) -> str | None:
+        """Return the given directory in which programs could change a path of the host."""
+        real = os.path.realpath(path)
+        open_to = (top for top, form in self._mounts.items() if not isinstance(form, tuple))
+        return next((top for top in open_to if f"{real}/".startswith(f"{top}/")), None)
+
     def run(self, command: str, stdin: Reader | Any = None, *, env: Mapping[str, str] | None = None) -> Execution:
         """Run a command in the directory; its output has no bound."""
         limits = Limits(output_bytes=_UNBOUNDED)

@@ -29,7 +29,7 @@ def try_program(
     program: Annotated[list[str], Argument(help="Program and its arguments, after `--`.")],
     yes: Annotated[bool, Option("--yes", "-y", help="Apply everything if the program succeeds; do not ask.")] = False,
     keep: Annotated[str | None, Option(help="Keep the result as this workspace; the directory stays as it is.")] = None,
-    read: Annotated[str, Option(help="Other directories that the program may read, with : between them.")] = "",
+    read: Annotated[list[str] | None, Option(help="Other directory that the program may read; repeatable.")] = None,
     store: Where = HOME,
     as_json: Annotated[
         bool, Option("--json", envvar="RAMET_OUTPUT=json", help="Print one JSON object at the end; ask nothing.")
@@ -43,7 +43,7 @@ def try_program(
     from ramet.workspace.stored.trial import Trial
 
     env = {name: os.environ[name] for name in ("TERM", "LANG", "LC_ALL", "NO_COLOR") if name in os.environ}
-    trial = Trial(os.getcwd(), readable=filter(None, read.split(":")), env={"PATH": PATH, **env})
+    trial = Trial(os.getcwd(), readable=read or (), env={"PATH": PATH, **env})
     return asyncio.run(_run(trial, program, yes, keep, store, as_json))
 
 
