@@ -223,7 +223,8 @@ vendor: $(STAMP) $(VENV)/.node
 	touch $@
 
 site: docs .venv-site/.installed
-	.venv-site/bin/zensical build --clean --strict
+	$(BIN)/python -m docs.site
+	.venv-site/bin/zensical build --clean --strict --config-file build/zensical.toml
 
 spec-record: $(STAMP)
 	$(BIN)/python -m tests.spec.record

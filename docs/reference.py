@@ -56,7 +56,7 @@ def read(value: Any) -> Any:
 
 def docstring(value: Any) -> str:
     found = value.docstring.value if value.docstring is not None else ""
-    return inspect.cleandoc(found)
+    return re.sub(r"(?m)^ {8}", "    ", inspect.cleandoc(found))
 
 
 def signature(name: str, function: Any) -> str:
