@@ -16,6 +16,7 @@ from ramet.native.options import Native, NativeForm, NativeLimits
 from ramet.workspace.agent.sandbox import AgentRun
 from ramet.workspace.agent.tools import chosen_tools
 from ramet.workspace.stored.store import Store
+from ramet.workspace.workspace import Workspace
 
 SUM = "python3 -c 'print(6 * 7)'"
 
@@ -58,6 +59,8 @@ def test_where_programs_cannot_run_the_workspace_opens_without(tmp_path: Path, m
             ]
             assert ws.restored.problems
             assert "are off" in chosen_tools(["bash"], ws)["bash"].description
+        opened = Workspace(network={"allow": ["api.example.org"]})
+        assert "`curl` and `wget` reach" in chosen_tools(["bash"], opened)["bash"].description
 
     monkeypatch.setattr("ramet.native.box.find_bubblewrap", lambda: None)
     asyncio.run(steps())

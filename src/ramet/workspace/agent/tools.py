@@ -303,7 +303,8 @@ def what_runs(ws: object) -> str:
     if not isinstance(ws, Workspace):
         return ""
     if ws.programs is None:
-        return "The shell has bash and the usual tools; real programs such as python3 and git are off."
+        open_to = "" if ws.network is None else " `curl` and `wget` reach what the network policy allows."
+        return f"The shell has bash and the usual tools; real programs such as python3 and git are off.{open_to}"
     reach = "without a network" if ws.network is None else "and reach by HTTP_PROXY what the network policy allows"
     return f"Real programs of the machine, such as python3 and git, run too, {reach}."
 
