@@ -79,13 +79,13 @@ export class Place extends Shell {
 
   /**
    * The records, the newest last: those that fit, the `last` ones (1000 when not given). `since` and `until` are seconds since the epoch.
-   * @param {Abortable & { revision?: string, session?: string, last?: number, agent?: string, run?: string, path?: string, text?: string, failed?: boolean, since?: number, until?: number, number?: number }} [options]
+   * @param {Abortable & { revision?: string, session?: string, last?: number, agent?: string, run?: string, path?: string, text?: string, failed?: boolean, since?: number, until?: number, number?: number, exitCode?: number, principal?: string, network?: "any" | "refused" }} [options]
    * @returns {Promise<CommandRecord[]>}
    */
   async history(options = {}) {
-    const names = ["revision", "session", "last", "agent", "run", "path", "text", "failed", "since", "until", "number"];
-    const { signal: _, failed, ...asked } = known("history", options, ...names);
-    const url = `${this.#url}/history${query({ ...asked, failed: failed === undefined ? undefined : String(failed) })}`;
+    const names = ["revision", "session", "last", "agent", "run", "path", "text", "failed", "since", "until", "number", "exitCode", "principal", "network"];
+    const { signal: _, failed, exitCode, ...asked } = known("history", options, ...names);
+    const url = `${this.#url}/history${query({ ...asked, exit_code: exitCode, failed: failed === undefined ? undefined : String(failed) })}`;
     return (await this.#http.get(url, options))["commands"].map(commandRecord);
   }
 

@@ -49,7 +49,7 @@ export declare class Place extends Shell {
     constructor(http: Http, name: string, home?: string);
     /**
      * The records, the newest last: those that fit, the `last` ones (1000 when not given). `since` and `until` are seconds since the epoch.
-     * @param {Abortable & { revision?: string, session?: string, last?: number, agent?: string, run?: string, path?: string, text?: string, failed?: boolean, since?: number, until?: number, number?: number }} [options]
+     * @param {Abortable & { revision?: string, session?: string, last?: number, agent?: string, run?: string, path?: string, text?: string, failed?: boolean, since?: number, until?: number, number?: number, exitCode?: number, principal?: string, network?: "any" | "refused" }} [options]
      * @returns {Promise<CommandRecord[]>}
      */
     history(options?: Abortable & {
@@ -64,6 +64,9 @@ export declare class Place extends Shell {
         since?: number;
         until?: number;
         number?: number;
+        exitCode?: number;
+        principal?: string;
+        network?: "any" | "refused";
     }): Promise<CommandRecord[]>;
     /**
      * Totals of the records by agent, session or principal: commands, failures, seconds, bytes, and sums of `meta`.

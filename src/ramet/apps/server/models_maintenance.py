@@ -10,7 +10,7 @@ from ramet.apps.server.models import Answer, Body, Id, MountInfo, Path, Revision
 from ramet.apps.server.settings import Bounds
 from ramet.store.refs.retention import Retention
 from ramet.store.verbs.key_admin import RingReport
-from ramet.workspace.record.history import ExecutionRecord, RecordFilter
+from ramet.workspace.record.history import ExecutionRecord, NetworkFilter, RecordFilter
 from ramet.workspace.stored.costs import CostRow
 from ramet.workspace.stored.git_push import Pushed
 from ramet.workspace.stored.saved_state import EndedJob
@@ -224,12 +224,17 @@ class HistoryQuery(Body):
     """Only records that began before this time."""
     number: int | None = None
     """Only the record of this number."""
+    exit_code: int | None = None
+    principal: Annotated[str, Meta(max_length=256)] | None = None
+    network: NetworkFilter | None = None
+    """Only records with requests to the network; `refused`: with one among their first 100 that was refused."""
 
     @property
     def where(self) -> RecordFilter:
         return RecordFilter(
-            self.session, self.agent, self.run, self.path, self.text, self.failed, self.since, self.until, self.number
-        )
+            self.session, self.agent, self.run, self.path, self.text, self.failed, self.since, self.until, self.number,
+            self.exit_code, self.principal, self.network,
+        )  # fmt: skip
 
 
 class CompletionQuery(Body):

@@ -8,7 +8,7 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -89,6 +89,12 @@ class ExecutionRecord(msgspec.Struct, frozen=True, gc=False):
         """The run it belongs to: what `meta` names, else the session."""
         return str(self.meta.get("run", self.session_id))
 
+    def used_network(self, *, refused: bool = False) -> bool:
+        """Whether it asked the network for something; with `refused`, whether a listed request was refused."""
+        if not refused:
+            return self.network_requests > 0
+        return any(one.get("verdict") == "deny" for one in self.network)
+
     def changed(self, path: str) -> bool:
         """Whether it wrote or removed a path, or something below it; only the listed paths are known."""
         top = path.rstrip("/") + "/"
@@ -137,6 +143,9 @@ _FIELDS: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+NetworkFilter = Literal["any", "refused"]
+
+
 class RecordFilter(msgspec.Struct, frozen=True, omit_defaults=True):
     """Which records to list: those that fit every field that is not None."""
 
@@ -156,6 +165,10 @@ class RecordFilter(msgspec.Struct, frozen=True, omit_defaults=True):
     """Only records that began before this time."""
     number: int | None = None
     """Only the record of this number."""
+    exit_code: int | None = None
+    principal: str | None = None
+    network: NetworkFilter | None = None
+    """Only records with requests to the network; `refused`: with one among their first 100 that was refused."""
 
     def fits(self, record: ExecutionRecord) -> bool:
         return (
@@ -164,6 +177,9 @@ class RecordFilter(msgspec.Struct, frozen=True, omit_defaults=True):
             and self.agent in (None, record.agent_id)
             and self.run in (None, record.run)
             and self.failed in (None, record.exit_code != 0)
+            and self.exit_code in (None, record.exit_code)
+            and self.principal in (None, record.principal)
+            and (self.network is None or record.used_network(refused=self.network == "refused"))
             and (self.since is None or record.started_at >= self.since)
             and (self.until is None or record.started_at < self.until)
             and (self.text is None or self.text.casefold() in record.command.casefold())

@@ -23,8 +23,12 @@ def history(
     session: Annotated[str | None, Option(help="Only what this session did.")] = None,
     agent: Annotated[str | None, Option(help="Only what this agent did.")] = None,
     run: Annotated[str | None, Option(help="Only what this run did.")] = None,
+    principal: Annotated[str | None, Option(help="Only what this principal or user called for.")] = None,
     path: Annotated[str | None, Option(help="Only what changed this path, or something below it.")] = None,
     failed: Annotated[bool, Option("--failed", help="Only what ended with another status than 0.")] = False,
+    exit_code: Annotated[int | None, Option("--exit-code", help="Only what ended with this status.")] = None,
+    network: Annotated[bool, Option("--network", help="Only what asked the network for something.")] = False,
+    refused: Annotated[bool, Option("--refused", help="Only what the rules of the network refused something.")] = False,
     text: Annotated[str | None, Option("--grep", help="Only commands that contain this text, in any case.")] = None,
     since: Since = None,
     last: Annotated[int, Option("--last", "-n", minimum=0, help="Show the last N records; 0 shows all.")] = 50,
@@ -34,7 +38,10 @@ def history(
     from ramet.workspace.record.history import RecordFilter
 
     where, revision = split_name(name)
-    wanted = RecordFilter(session, agent, run, path, text, failed or None, parse_time(since))
+    wanted = RecordFilter(
+        session, agent, run, path, text, failed or None, parse_time(since), exit_code=exit_code, principal=principal,
+        network="refused" if refused else "any" if network else None,
+    )  # fmt: skip
     rows = [
         {
             "number": record.number, "time": iso_time(record.started_at), "kind": record.kind,
@@ -43,7 +50,7 @@ def history(
             "cwd": record.cwd, "command": record.command, "bytes_read": record.bytes_read,
             "bytes_written": record.bytes_written, "paths_written": list(record.paths_written),
             "paths_removed": list(record.paths_removed), "paths_cut": record.paths_cut, "parent": record.parent,
-            "meta": record.meta,
+            "network_requests": record.network_requests, "network_bytes": record.network_bytes, "meta": record.meta,
         }
         for record in any_store(store)[where].history(revision, last=last or None, where=wanted)
     ]  # fmt: skip
