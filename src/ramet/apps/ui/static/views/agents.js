@@ -39,7 +39,8 @@ const total = (moved) => Object.values(moved).reduce((sum, bytes) => sum + bytes
 const number = (value) => value.toLocaleString("en", { maximumFractionDigits: 4 });
 
 function table(name, rev, by, costs, keys, reload) {
-  const heads = [["", BY.find(([key]) => key === by)[1].slice(0, -1)], ["n", "Records"], ["n", "Failed"], ["n", "Time"], ["n", "CPU"], ["n", "Read"], ["n", "Written"], ...keys.map((key) => ["n", oneLine(key)]), ["n", "Last"], ["", ""]];
+  const networked = costs.some((one) => one.network_requests > 0);
+  const heads = [["", BY.find(([key]) => key === by)[1].slice(0, -1)], ["n", "Records"], ["n", "Failed"], ["n", "Time"], ["n", "CPU"], ["n", "Read"], ["n", "Written"], ...(networked ? [["n", "Requests"]] : []), ...keys.map((key) => ["n", oneLine(key)]), ["n", "Last"], ["", ""]];
   return h("table", { class: "totals" },
     h("thead", {}, h("tr", {}, heads.map(([kind, label]) => h("th", { class: kind, scope: "col" }, label)))),
     h("tbody", {}, costs.map((one) => h("tr", {},
@@ -50,6 +51,7 @@ function table(name, rev, by, costs, keys, reload) {
       h("td", { class: "n" }, duration(one.cpu * 1000)),
       h("td", { class: "n", title: where(one.bytes_read) }, size(total(one.bytes_read))),
       h("td", { class: "n", title: where(one.bytes_written) }, size(total(one.bytes_written))),
+      networked && h("td", { class: "n", title: size(one.network_bytes) }, one.network_requests ? link(place("cmds", { name, rev, query: { [by]: one.name, network: "any" } }), one.network_requests.toLocaleString("en")) : "0"),
       keys.map((key) => h("td", { class: "n" }, one.meta[key] === undefined ? "" : number(one.meta[key]))),
       h("td", { class: "n" }, when(one.last)),
       h("td", {}, !rev && (by === "agent" || by === "run") && one.name && undoButton(name, by, one.name, reload))))));

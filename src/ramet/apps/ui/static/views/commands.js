@@ -9,7 +9,9 @@ import { duration, looksLikeText, oneLine, plural, size, visible } from "../lib/
 import { heading, loaded } from "./shared.js";
 
 const STEP = 200;
-const NAMED = ["agent", "session", "run", "path"];
+const NAMED = ["agent", "session", "run", "principal", "path", "network"];
+const STATES = [["", "any status"], ["failed", "failed"], ["0", "exit 0"], ["1", "exit 1"], ["2", "exit 2"], ["124", "exit 124"], ["127", "exit 127"], ["130", "exit 130"]];
+const NETWORK = [["", "any network"], ["any", "used network"], ["refused", "was refused"]];
 const SPANS = [["", "any time"], ["3600", "last hour"], ["86400", "last day"], ["604800", "last week"]];
 
 export async function commands({ route, signal, live }) {
@@ -29,7 +31,7 @@ export async function commands({ route, signal, live }) {
 
   const asked = () => {
     const since = wanted.since ? Date.now() / 1000 - Number(wanted.since) : undefined;
-    return { revision: route.rev || undefined, last, text: wanted.text, failed: wanted.failed === true ? "true" : undefined, number: wanted.record, since, ...Object.fromEntries(NAMED.map((key) => [key, wanted[key]])) };
+    return { revision: route.rev || undefined, last, text: wanted.text, failed: wanted.failed === true ? "true" : undefined, number: wanted.record, exit_code: wanted.exit, since, ...Object.fromEntries(NAMED.map((key) => [key, wanted[key]])) };
   };
   async function fill() {
     asking?.abort();
@@ -49,7 +51,7 @@ export async function commands({ route, signal, live }) {
       if (error.name !== "AbortError") refill(list, problemBox(error));
     }
   }
-  const filtered = () => [...NAMED, "text", "failed", "since", "record"].some((key) => wanted[key]);
+  const filtered = () => [...NAMED, "text", "failed", "exit", "since", "record"].some((key) => wanted[key]);
   const keep = (changes) => {
     Object.assign(wanted, changes);
     delete wanted.record;
@@ -67,8 +69,14 @@ export async function commands({ route, signal, live }) {
   const path = h("input", { type: "search", placeholder: "/path that changed", "aria-label": "Only what changed this path", value: wanted.path ?? "", class: "path-filter", oninput: () => soon(() => ({ path: path.value })) });
   const agent = h("select", { "aria-label": "Agent", onchange: () => keep({ agent: agent.value }) },
     h("option", { value: "" }, "every agent"), costs.map((one) => h("option", { value: one.name, selected: one.name === wanted.agent }, oneLine(one.name))));
-  const since = h("select", { "aria-label": "Time", onchange: () => keep({ since: since.value }) }, SPANS.map(([value, label_]) => h("option", { value, selected: value === wanted.since }, label_)));
-  const failed = h("input", { type: "checkbox", checked: wanted.failed === true, onchange: () => keep({ failed: failed.checked || undefined }) });
+  const choice = (name_, options, value, chosen) => {
+    const made = h("select", { "aria-label": name_, onchange: () => keep(chosen(made.value)) },
+      (options.some(([one]) => one === value) ? options : [...options, [value, `exit ${value}`]]).map(([one, said]) => h("option", { value: one, selected: one === value }, said)));
+    return made;
+  };
+  const since = choice("Time", SPANS, wanted.since ?? "", (value) => ({ since: value }));
+  const status = choice("Status", STATES, wanted.failed === true ? "failed" : wanted.exit ?? "", (value) => ({ failed: value === "failed" || undefined, exit: value === "failed" ? undefined : value }));
+  const network = choice("Network", NETWORK, wanted.network ?? "", (value) => ({ network: value }));
 
   await fill();
   if (!route.rev) {
@@ -76,12 +84,12 @@ export async function commands({ route, signal, live }) {
     const again = stored ? poll(workspacePath(name), signal, fill) : fill;
     live((event) => event.workspace === name && again());
   }
-  const also = ["session", "run", "record"].filter((key) => wanted[key]);
+  const also = ["session", "run", "principal", "record"].filter((key) => wanted[key]);
   return h("div", { class: "page" },
     heading(info, "commands", route.rev),
     h("div", { class: "bar small" }, tally, h("span", { class: "faint" }, ...(stored ? ["up to ", link(place("ws", { name, rev: label }), safe(label))] : ["since it began"])),
       also.map((key) => h("span", { class: "badge tag" }, `${key} ${oneLine(String(wanted[key]))}`, h("a", { href: place("cmds", { name, rev: route.rev }), "aria-label": `Without ${key}` }, " ×"))),
-      h("span", { class: "actions" }, h("label", { class: "check" }, failed, "failed only"), agent, since, path, text)),
+      h("span", { class: "actions filters" }, status, network, agent, since, path, text)),
     list, ending);
 }
 
@@ -123,8 +131,9 @@ function details(one, { name, rev, revisions }) {
   const facts = [
     ["Record", String(one.number)], ["Took", duration((one.ended_at - one.started_at) * 1000)],
     ["Agent", one.agent_id && mine("agent", one.agent_id)], ["Session", one.session_id && mine("session", one.session_id)],
-    ["Run", one.meta.run !== undefined && mine("run", String(one.meta.run))], ["Principal", oneLine(one.principal)],
+    ["Run", one.meta.run !== undefined && mine("run", String(one.meta.run))], ["Principal", one.principal && mine("principal", one.principal)],
     ["In", oneLine(one.cwd)], ["Read", bytes(one.bytes_read)], ["Wrote", bytes(one.bytes_written)],
+    ["Exit code", one.exit_code !== 0 && link(place("cmds", { name, rev, query: { exit: one.exit_code } }), String(one.exit_code))],
     ...Object.entries(one.meta).filter(([key]) => key !== "run").map(([key, value]) => [oneLine(key), oneLine(String(value))]),
   ];
   const long = (label, ...what) => [h("dt", { class: "long" }, label), h("dd", { class: "long" }, what)];
@@ -134,9 +143,30 @@ function details(one, { name, rev, revisions }) {
       revisions && [h("dt", {}, "Revision"), held],
       one.paths_written.length > 0 && long("Changed", paths(one.paths_written), one.paths_cut > 0 && ` and ${plural(one.paths_cut, "more path")}`),
       one.paths_removed.length > 0 && long("Removed", paths(one.paths_removed, true))),
+    one.network_requests > 0 && requests(one),
     output("Output", one.stdout, one.stdout_bytes), output("Errors", one.stderr, one.stderr_bytes),
   ];
 }
+
+/** What it asked the network for; where that is long, the rest is counted. */
+function requests(one) {
+  const left = one.network_requests - one.network.length;
+  const refused = one.network.filter((request) => request.verdict === "deny").length;
+  return h("div", {}, h("p", { class: "faint" }, `${plural(one.network_requests, "request")} to the network, ${size(one.network_bytes)}`, refused > 0 && ["; ", h("b", { class: "removed" }, `${refused.toLocaleString("en")} refused`)]),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Requests to the network" }, h("table", { class: "requests" },
+      h("thead", {}, h("tr", {}, ["Verdict", "By", "Method", "Where", "Rule", "Status", "Bytes"].map((label) => h("th", { scope: "col" }, label)))),
+      h("tbody", {}, one.network.map((request) => h("tr", { class: request.verdict === "deny" && "refused" },
+        h("td", {}, h("span", { class: ["badge", request.verdict === "deny" ? "bad" : "on"] }, request.verdict === "deny" ? "refused" : "allowed")),
+        h("td", {}, oneLine(request.client)), h("td", {}, oneLine(request.method)),
+        h("td", {}, h("code", { title: request.address }, oneLine(`${request.scheme}://${host(request)}${request.path}`))),
+        h("td", {}, request.rule ? h("code", {}, oneLine(request.rule)) : h("span", { class: "faint" }, "no rule")),
+        h("td", {}, request.status || (request.error && request.verdict !== "deny" ? oneLine(request.error) : "–")),
+        h("td", { class: "n" }, size(request.bytes_sent + request.bytes_received))))))),
+    left > 0 && notice(`${plural(left, "more request")} not listed: see `, h("code", {}, oneLine(`/.sessions/${one.session_id}/network.jsonl`)), "."));
+}
+
+const PORTS = { http: 80, https: 443 };
+const host = ({ host: name, port, scheme }) => `${name.includes(":") ? `[${name}]` : name}${PORTS[scheme] === port ? "" : `:${port}`}`;
 
 function output(label, encoded, total) {
   if (!total) return null;
