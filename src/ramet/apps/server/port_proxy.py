@@ -70,9 +70,8 @@ class Exchange:
     async def run(self, connect: Dial) -> None:
         """Answer the client. A Refusal says why there is no answer; nothing was sent then."""
         sock = await dialed(connect, self._place.port)
-        connection = Connection(*await asyncio.open_connection(sock=sock))
-        up = asyncio.create_task(self._ask(connection))
-        down = asyncio.create_task(self._answer(connection))
+        up = asyncio.create_task(self._ask(sock))
+        down = asyncio.create_task(self._answer(sock))
         try:
             await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
             if not down.done():
@@ -90,11 +89,11 @@ class Exchange:
             for task in (up, down):
                 task.cancel()
             await asyncio.gather(up, down, return_exceptions=True)
-            connection.writer.close()
+            sock.close()
 
-    async def _ask(self, connection: Connection) -> None:
+    async def _ask(self, sock: socket.socket) -> None:
         """Send the request; returns only by an error: when the client goes, or sends too much."""
-        scope, writer, link = self._scope, connection.writer, self._link
+        scope, link = self._scope, self._link
         given = {name: value for name, value in scope["headers"] if name in (b"content-length", b"transfer-encoding")}
         headers = to_program(scope["headers"], self._place)
         if b"transfer-encoding" in given:
@@ -105,8 +104,9 @@ class Exchange:
             head = h11.Request(method=scope["method"], target=self._target, headers=headers)
         except h11.LocalProtocolError as error:
             raise Refusal("invalid_argument", f"cannot pass this request on: {error}", "write it otherwise") from None
-        broken = False
-        writer.write(link.send(head) or b"")
+        data, broken = link.send(head) or b"", False
+        if given:  # the program may answer before the body comes
+            data, broken = b"", not await _sent(sock, data)
         size, more = 0, True
         while True:
             message = await self._receive()
@@ -119,22 +119,19 @@ class Exchange:
             if broken or not more:
                 continue
             more = bool(message.get("more_body"))
-            try:
-                if block:
-                    writer.write(link.send(h11.Data(block)) or b"")
-                if not more:
-                    writer.write(link.send(h11.EndOfMessage()) or b"")
-                await writer.drain()
-            except (ConnectionError, h11.LocalProtocolError):
-                broken = True  # it reads no more, and may have answered already
+            if block:
+                data += link.send(h11.Data(block)) or b""
+            if not more:
+                data += link.send(h11.EndOfMessage()) or b""
+            data, broken = b"", not await _sent(sock, data)
 
-    async def _answer(self, connection: Connection) -> None:
+    async def _answer(self, sock: socket.socket) -> None:
         """Pass the answer on."""
         try:
             async with asyncio.timeout(self._bounds.port_head_seconds):
-                head = await self._next(connection)
+                head = await self._next(sock)
                 while isinstance(head, h11.InformationalResponse):
-                    head = await self._next(connection)
+                    head = await self._next(sock)
         except TimeoutError:
             seconds = self._bounds.port_head_seconds
             raise Refusal(
@@ -150,7 +147,7 @@ class Exchange:
         while True:
             try:
                 async with asyncio.timeout(self._bounds.port_idle_seconds):
-                    event = await self._next(connection)
+                    event = await self._next(sock)
             except (h11.RemoteProtocolError, OSError, TimeoutError) as error:
                 raise ProgramFailed(str(error)) from None
             if isinstance(event, h11.EndOfMessage):
@@ -167,10 +164,20 @@ class Exchange:
             f"It may speak another protocol: `ramet port NAME {port}` passes every one on.", status=502,
         )  # fmt: skip
 
-    async def _next(self, connection: Connection) -> Any:
+    async def _next(self, sock: socket.socket) -> Any:
         while (event := self._link.next_event()) is h11.NEED_DATA:
-            self._link.receive_data(await connection.reader.read(BLOCK))
+            # Not a StreamReader: one forgets an early answer when the program then resets the connection.
+            self._link.receive_data(await asyncio.get_running_loop().sock_recv(sock, BLOCK))
         return event
+
+
+async def _sent(sock: socket.socket, data: bytes) -> bool:
+    """Send to a program; False when it reads no more, and may have answered already."""
+    try:
+        await asyncio.get_running_loop().sock_sendall(sock, data)
+    except ConnectionError:
+        return False
+    return True
 
 
 # ------------------------------------------------------------------------------------------------------- WebSockets
