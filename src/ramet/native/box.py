@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import socket
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +25,7 @@ from ramet.native.bubblewrap import find_bubblewrap, reachable_copy
 from ramet.native.cgroups import NOTHING, create_cgroup
 from ramet.native.confinement import Point, View
 from ramet.native.fuse.callers import Callers
-from ramet.native.layout import INSIDE, SYSTEM_LINKS, SYSTEM_NAMES, Layout, TreePlace, etc_binds
+from ramet.native.layout import INSIDE, SYSTEM_LINKS, Layout, TreePlace, etc_binds
 from ramet.native.mapped_mount import open_mapped
 from ramet.native.options import Native
 from ramet.native.seccomp import build_filter
@@ -40,6 +41,8 @@ NO_REMOTE: Final[Mapping[str, bool]] = MappingProxyType({})
 _REAPING: Final = ("env", "--ignore-signal=CHLD")
 _FIRST_PROCESS: Final = 'echo; exec "$@" cat > /dev/null'
 """`cat` ends when Ramet does. With SIGCHLD ignored the kernel reaps orphans; old coreutils leave zombies."""
+_FIRST_OF_IMAGE: Final = 'trap "" CHLD; echo; read -r _'
+"""An image may have nothing but a shell."""
 
 
 @cache
@@ -168,8 +171,11 @@ class Box:
             os.write(filter_fd, self._seccomp)
             os.lseek(filter_fd, 0, os.SEEK_SET)
             numbers = {0: life_read, 1: ready_write, 2: error_write, 3: info_write, 4: filter_fd}
-            argv = [program, *self._arguments(), "--", "/bin/sh", "-c", _FIRST_PROCESS, "sh"]
-            argv += _REAPING if _can_reap() else ()
+            argv = [program, *self._arguments(), "--", "/bin/sh", "-c"]
+            if self._layout.image.is_host:
+                argv += [_FIRST_PROCESS, "sh", *(_REAPING if _can_reap() else ())]
+            else:
+                argv += [_FIRST_OF_IMAGE]
             _send(self._socket, {"build": argv, "fds": list(numbers)}, list(numbers.values()))
         finally:
             for fd in (life_read, ready_write, error_write, info_write, filter_fd):
@@ -200,16 +206,13 @@ class Box:
             for layer in place.lowers:
                 system += ["--overlay-src", layer]
             found += [*system, "--overlay", place.upper, place.work, prefix]
-        found += ["--ro-bind", "/usr", "/usr"]
-        for name in SYSTEM_LINKS:
-            if os.path.isdir(f"/{name}") and not os.path.islink(f"/{name}"):
-                found += ["--ro-bind", f"/{name}", f"/{name}"]
-        found += ["--ro-bind", layout.etc, "/etc"]
-        for name in etc_binds():
-            found += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
-        found += ["--proc", "/proc", "--dev", "/dev"]
+        for name in ("usr", *SYSTEM_LINKS, *layout.extras):
+            if layout.image.has_directory(name):
+                found += ["--ro-bind", layout.image.at(f"/{name}"), f"/{name}"]
+        found += [*self._etc(), "--proc", "/proc", "--dev", "/dev"]
         for inside, file in sorted(self._shown.items()):
-            found += ["--ro-bind", file, inside]
+            if layout.image.is_host or not inside.startswith("/etc/"):
+                found += ["--ro-bind", file, inside]
         for bind in self._binds:
             if bind.prefix in self._mapped:
                 found += ["--dir", bind.prefix]
@@ -218,6 +221,26 @@ class Box:
         for prefix in sorted(self._fixed):
             found += ["--remount-ro", prefix]
         return [*found, "--chdir", "/"]
+
+    def _etc(self) -> list[str]:
+        """The /etc of the box: that of an image below what Ramet makes, or some of the host's."""
+        layout = self._layout
+        if layout.image.is_host:
+            found = ["--ro-bind", layout.etc, "/etc"]
+            for name in etc_binds():
+                found += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
+            return found
+        layers = [layout.image.at("/etc")] if layout.image.has_directory("etc") else []
+        layers.append(layout.etc)
+        shown = {inside: file for inside, file in self._shown.items() if inside.startswith("/etc/")}
+        if shown:  # nothing can be bound where the image has no such file
+            layers.append(layer := f"{layout.root}/etc")
+            for inside, file in shown.items():
+                os.makedirs(os.path.dirname(place := layer + inside.removeprefix("/etc")), exist_ok=True)
+                shutil.copyfile(file, place)
+        if len(layers) == 1:
+            return ["--ro-bind", layout.etc, "/etc"]
+        return [*(word for layer in layers for word in ("--overlay-src", layer)), "--ro-overlay", "/etc"]
 
     def listen(self, port: int) -> None:
         """Have the next `build` listen at a port of the box's own loopback."""
@@ -330,7 +353,7 @@ class Box:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             request = {
-                "box": self._first.pid, "view": points, "system": sorted(SYSTEM_NAMES), "limits": self._bounds(),
+                "box": self._first.pid, "view": points, "system": sorted(self._layout.names), "limits": self._bounds(),
                 "seccomp": self._seccomp.hex(),
             }  # fmt: skip
             _send(self._socket, request, [theirs.fileno(), self._callers.voice.fileno()])

@@ -6,6 +6,7 @@
     points/                             layer of `/` with the mount points of this workspace
     trees/N/{lower,upper,work}          one overlay per mount that was in memory
 /var/tmp/ramet-native-UID/lowers/       layers of stored trees, see `lowers.py`
+/var/tmp/ramet-native-UID/images/       unpacked images, see `image/store.py`
 /var/tmp/ramet-native-UID/common/       what all boxes share and none changes
     system-KEY/system                   lowest layer of `/`: directories and links into /usr
     system-KEY/etc                      the /etc of boxes
@@ -18,13 +19,15 @@ import ctypes
 import os
 import secrets
 import stat as modes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Final
 
 from ramet.core.errors import RametError
+from ramet.native.image.root import ImageRoot
 from ramet.native.leftovers import COLLECTOR, make_locked, remove_layout
 
 BOX_USER: Final = 1_900_000_000
@@ -33,6 +36,8 @@ INSIDE: Final = 1000
 """Uid and gid that programs see."""
 SYSTEM_LINKS: Final = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 SYSTEM_DIRECTORIES: Final = ("usr", "proc", "dev", "etc", "sys")
+IMAGE_DIRECTORIES: Final = ("opt", "srv", "var")
+"""What an image may bring besides, where the workspace does not have it."""
 SYSTEM_NAMES: Final = frozenset((*SYSTEM_LINKS, *SYSTEM_DIRECTORIES))
 """Names in `/` that belong to the box and are no part of the workspace."""
 ETC_NAMES: Final = (
@@ -140,7 +145,21 @@ class Layout:
         make_directory(self.points)
         self.common = f"{self.base}/common"
         _make_shared(self.common)
-        made = make_once(f"{self.common}/system-{_system_key()}", _make_system)
+        self.image = ImageRoot("/")
+        """Where programs come from."""
+        self.use(self.image)
+        self.extras: list[str] = []
+        """Directories that only an image has, at the top."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What belongs to the box at the top, and is no part of the workspace."""
+        return SYSTEM_NAMES | {*self.extras}
+
+    def use(self, image: ImageRoot) -> None:
+        """Take programs from an image; no box may be built yet."""
+        self.image = image
+        made = make_once(f"{self.common}/system-{_system_key(image)}", partial(_make_system, image))
         self.system, self.etc = f"{made}/system", f"{made}/etc"
 
     def add_tree(self) -> TreePlace:
@@ -232,29 +251,38 @@ def make_once(target: str, fill: Callable[[str], None]) -> str:
     return target
 
 
-def _system_key() -> str:
+def _system_key(image: ImageRoot) -> str:
     """Name what the system layer is made of."""
-    links = [os.path.realpath(f"/{name}") for name in SYSTEM_LINKS]
-    return sha256(repr((SYSTEM_DIRECTORIES, links, etc_binds(), _ETC_FILES)).encode()).hexdigest()[:16]
+    links = [_link_of(image, name) for name in SYSTEM_LINKS]
+    binds = etc_binds() if image.is_host else None
+    return sha256(repr((SYSTEM_DIRECTORIES, links, binds, _ETC_FILES)).encode()).hexdigest()[:16]
 
 
-def _make_system(made: str) -> None:
+def _link_of(image: ImageRoot, name: str) -> str | None:
+    """Where a name at the top of a system leads; empty for a directory, None for nothing."""
+    try:
+        return os.readlink(image.at(f"/{name}"))
+    except OSError:
+        return "" if os.path.isdir(image.at(f"/{name}")) else None
+
+
+def _make_system(image: ImageRoot, made: str) -> None:
     folder = f"{made}/system"
-    _make_etc(f"{made}/etc")
+    _make_etc(f"{made}/etc", etc_binds() if image.is_host else [])
     os.mkdir(folder, 0o755)
     for name in SYSTEM_DIRECTORIES:
         os.mkdir(f"{folder}/{name}", 0o755)
     for name in SYSTEM_LINKS:
-        try:
-            os.symlink(os.readlink(f"/{name}").lstrip("/"), f"{folder}/{name}")
-        except OSError:
-            if os.path.isdir(f"/{name}"):  # a system without merged /usr: bound by the box
-                os.mkdir(f"{folder}/{name}", 0o755)
+        link = _link_of(image, name)
+        if link:
+            os.symlink(link.lstrip("/"), f"{folder}/{name}")
+        elif link is not None:  # a system without merged /usr: bound by the box
+            os.mkdir(f"{folder}/{name}", 0o755)
 
 
-def _make_etc(folder: str) -> None:
+def _make_etc(folder: str, binds: Sequence[str]) -> None:
     os.mkdir(folder, 0o755)
-    for name in etc_binds():
+    for name in binds:
         target = f"{folder}/{name}"
         os.makedirs(target if os.path.isdir(f"/etc/{name}") else os.path.dirname(target), exist_ok=True)
         if not os.path.isdir(target):

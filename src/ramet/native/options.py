@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
@@ -39,6 +40,14 @@ class Native:
     limits: NativeLimits = field(default_factory=NativeLimits)
     directory: str | None = None
     """Where the trees of boxes live; by default a directory of this user in `/var/tmp`."""
+    image: str | None = None
+    """What programs come from instead of the host's `/usr`: a root directory, an OCI layout, or a tar of either."""
+
+    def __post_init__(self) -> None:
+        if self.image is not None:
+            if not isinstance(self.image, str | os.PathLike) or not os.fspath(self.image):
+                raise RametError("invalid_config", f"native.image is {self.image!r}", "Give a path.")
+            object.__setattr__(self, "image", os.path.abspath(self.image))
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
@@ -52,21 +61,30 @@ class Native:
         wrong = given.keys() - LIMITS
         if wrong:
             raise RametError("invalid_config", f"unknown limit native.limits.{min(wrong)}", f"Use {', '.join(LIMITS)}.")
-        return cls(NativeLimits(**given), plain.get("directory"))
+        return cls(NativeLimits(**given), plain.get("directory"), plain.get("image"))
 
     @property
     def plain(self) -> dict[str, Any]:
         """What a store remembers of it: nothing that only this process knows."""
-        return {"limits": {name: value for name, value in vars(self.limits).items() if value != LIMITS[name]}}
+        found: dict[str, Any] = {
+            "limits": {name: value for name, value in vars(self.limits).items() if value != LIMITS[name]}
+        }
+        return found if self.image is None else {**found, "image": self.image}
 
     def lowered(self, plain: Mapping[str, Any]) -> Native:
         """Return these options with the limits of others where those are lower."""
         other = plain.get("limits", {})
         lower = {name: value for name, value in other.items() if value < getattr(self.limits, name)}
-        return replace(self, limits=replace(self.limits, **lower))
+        return replace(self, limits=replace(self.limits, **lower), image=self.image or plain.get("image"))
 
     def asked(self, plain: Mapping[str, Any]) -> Native:
         """As `lowered`, for someone who must not ask for more."""
+        if plain.get("image") not in (None, self.image):
+            raise RametError(
+                "permission_denied",
+                "cannot choose an image here",
+                "Leave it out, or have it set in the server's configuration.",
+            )
         for name, value in plain.get("limits", {}).items():
             most = getattr(self.limits, name)
             if value > most:

@@ -19,7 +19,8 @@ from ramet.native.confinement import Point
 from ramet.native.disk_guard import DiskGuard
 from ramet.native.fuse.callers import Caller
 from ramet.native.fuse.mounts import RemoteMounts
-from ramet.native.layout import SYSTEM_NAMES, Layout, TreePlace, make_directory, own_everything
+from ramet.native.image.store import Images
+from ramet.native.layout import IMAGE_DIRECTORIES, SYSTEM_NAMES, Layout, TreePlace, make_directory, own_everything
 from ramet.native.lowers import DEEPEST, Checkout, Lowers, StoredTrees, succeed, unchanged_since
 from ramet.native.options import Native
 from ramet.native.ports import BoxNetwork, Ports, leave_note
@@ -66,6 +67,8 @@ class Runtime:
         self.proxy = proxy
         """What leads programs to the network; None where it is off."""
         self.layout = Layout(options.directory)
+        if options.image is not None:
+            self._use_image(options.image)
         self._lowers = Lowers(self.layout.base, self.layout.owner)
         self.used = 0
         """Programs that were started."""
@@ -86,6 +89,14 @@ class Runtime:
         self.remote = RemoteMounts(self.layout.root, most)
         """Mounts that this process serves to programs."""
         self._guard = DiskGuard(self.layout.base, most, lambda: [place.upper for place in self._places.values()])
+
+    def _use_image(self, path: str) -> None:
+        layout = self.layout
+        try:
+            layout.use(Images(layout.base, layout.owner).take(layout, path, self.options.limits.disk_bytes))
+        except BaseException:
+            layout.remove()
+            raise
 
     # ------------------------------------------------------------------------------------------------- assembly
 
@@ -201,11 +212,21 @@ class Runtime:
 
     def open(self) -> Mapping[str, TreeResource]:
         """Build the box, and return the in-process view of each tree."""
+        self.layout.extras = [name for name in IMAGE_DIRECTORIES if self._lacks(name)]
         for prefix in self._prefixes:
             self._check_prefix(prefix)
         self._build()
         self.changes()
         return self._trees
+
+    def _lacks(self, name: str) -> bool:
+        """Whether a directory at the top comes from the image: the workspace has none."""
+        image, root = self.layout.image, self._places.get("/")
+        free = not any(f"{prefix}/".startswith(f"/{name}/") for prefix in self._prefixes)
+        return free and not image.is_host and image.has_directory(name) and (root is None or not root.has(name))
+
+    def _names(self, prefix: str) -> frozenset[str]:
+        return self.layout.names if prefix == "/" else frozenset()
 
     @property
     def mounted(self) -> list[str]:
@@ -264,12 +285,12 @@ class Runtime:
             if prefix in self._trees:
                 self._trees[prefix].adopt(fd)
                 continue
-            self._trees[prefix] = TreeResource(fd, self._places[prefix], owner, top=prefix == "/")
+            self._trees[prefix] = TreeResource(fd, self._places[prefix], owner, hidden=self._names(prefix))
             self._uppers[prefix] = Upper(self._places[prefix].upper)
 
     def _check_prefix(self, prefix: str) -> None:
         first = prefix[1:].partition("/")[0]
-        if first in SYSTEM_NAMES:
+        if first in self.layout.names:
             raise RametError(
                 "native_unavailable", f"cannot run native programs: {prefix} is mounted in the box's own /{first}",
                 "Mount it elsewhere.",
@@ -277,7 +298,7 @@ class Runtime:
 
     def _make_mount_points(self) -> None:
         """Create the directories of nested mounts in a layer where they are no change of the workspace."""
-        for prefix in self._prefixes:
+        for prefix in [*self._prefixes, *(f"/{name}" for name in self.layout.extras)]:
             folder = self.layout.points
             for name in prefix[1:].split("/") if prefix != "/" else ():
                 folder = f"{folder}/{name}"
@@ -289,13 +310,20 @@ class Runtime:
     def find(self, name: str, path: str) -> str | None:
         """Return where the box's PATH has a program of the host."""
         for directory in path.split(":"):
-            if f"{directory}/".startswith(SYSTEM_PATHS) and is_program(f"{directory.rstrip('/')}/{name}"):
+            if self.has(f"{directory.rstrip('/')}/{name}"):
                 return f"{directory.rstrip('/')}/{name}"
         return None
 
     def has(self, path: str) -> bool:
         """Whether a path names a program of the host that the box sees."""
-        return path.startswith(SYSTEM_PATHS) and is_program(path)
+        return self._of_system(path) and self.layout.image.is_program(path)
+
+    def _of_system(self, path: str) -> bool:
+        return path.startswith((*SYSTEM_PATHS, *(f"/{name}/" for name in self.layout.extras)))
+
+    def names(self, folder: str) -> list[str]:
+        """List what a directory of the system has, which PATH may name; nothing for one of the tree."""
+        return self.layout.image.names(folder) if self._of_system(f"{folder}/") else []
 
     async def run(self, path: str, proc: Proc, points: tuple[Point, ...] = ()) -> int:
         """Run a program, which may do at `points` what they say; a box that has died is built again first."""
@@ -402,7 +430,3 @@ class Runtime:
         for tree in self._trees.values():
             tree.release()
         self.layout.remove()
-
-
-def is_program(path: str) -> bool:
-    return os.path.isfile(path) and os.access(path, os.X_OK)

@@ -20,7 +20,7 @@ from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat
-from ramet.native.layout import SYSTEM_NAMES, Layout, Owner, TreePlace, file_owner
+from ramet.native.layout import Layout, Owner, TreePlace, file_owner
 from ramet.native.upper import walk_upper
 
 
@@ -50,9 +50,10 @@ class OverlaidDirectory(DiskResource):
 class TreeResource(DiskResource):
     """One overlay of a box. `adopt` replaces its descriptor when the box was built again."""
 
-    def __init__(self, fd: int, place: TreePlace, owner: Owner, *, top: bool) -> None:
+    def __init__(self, fd: int, place: TreePlace, owner: Owner, *, hidden: frozenset[str]) -> None:
         self.place = place
-        self._hidden = SYSTEM_NAMES if top else frozenset[str]()
+        self._hidden = hidden
+        """Names at the top that belong to the box."""
         super().__init__(f"/proc/self/fd/{fd}", create=False)
         if owner.foreign:
             self.creator = lambda: file_owner(owner)

@@ -26,7 +26,6 @@ from ramet.shell.expand.values import EXPORT
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.text.width import WIDEST
 from ramet.workspace.execution import Channels
-from ramet.workspace.programs import REAL_BASH
 from ramet.workspace.record.history import HEAD_BYTES, MetaValue
 from ramet.workspace.record.recorder import CURRENT, OpenRecord
 from ramet.workspace.result import IOResult
@@ -102,7 +101,7 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
             else:
                 with _call_environment(session, call), WATCHDOG.watching():
                     session.shell.programs = None if call.native is False else ws.programs
-                    await _with_cancel(_run(call, channels, outcome), call.cancel)
+                    await _with_cancel(_run(call, _text(ws, call), channels, outcome), call.cancel)
                 await _flush_open_files(ws, channels, outcome)
         except (asyncio.CancelledError, Cancelled):
             outcome.cancelled = True
@@ -174,7 +173,14 @@ TURN = 0.01
 """Seconds that short calls may run back to back before the event loop gets a turn."""
 
 
-async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
+def _text(ws: Workspace, call: Call) -> str:
+    """What the shell of the workspace runs: with `native=True`, the real shell of the box."""
+    if not call.native or ws.programs is None:
+        return call.command
+    return f"({ws.programs.shell} -c {shlex.quote(call.command)})"
+
+
+async def _run(call: Call, text: str, channels: Channels, outcome: _Outcome) -> None:
     session, limits = call.session, call.limits
     budget = Budget(limits)
     budget.owner = session.shell.workspace
@@ -188,7 +194,7 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
         async with asyncio.timeout(limits.wall_time):
             outcome.exit_code = await session.shell.run(
                 session.state,
-                f"(exec -a bash {REAL_BASH} -c {shlex.quote(call.command)})" if call.native else call.command,
+                text,
                 stdin=call.stdin,
                 stdout=channels.stdout,
                 stderr=channels.stderr,

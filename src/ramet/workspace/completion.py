@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ramet.core import ops
 from ramet.core.paths import parse
 from ramet.core.stat import Kind
-from ramet.native.runtime import SYSTEM_PATHS
 from ramet.shell import syntax
 from ramet.shell.syntax.errors import SyntaxFailure
 
@@ -201,11 +199,6 @@ def _programs(programs: NativePrograms, path: str, start: str) -> set[str]:
     """The programs of the host that the box sees in its PATH."""
     found: set[str] = set()
     for folder in path.split(":"):
-        if not f"{folder}/".startswith(SYSTEM_PATHS):
-            continue
-        try:
-            names = [name for name in os.listdir(folder) if name.startswith(start)]
-        except OSError:
-            continue  # as for a shell, a folder of PATH may be missing
+        names = [name for name in programs.names(folder) if name.startswith(start)]
         found |= {name for name in names[:MOST] if programs.has(f"{folder}/{name}")}
     return found

@@ -21,7 +21,6 @@ from ramet.core.proc import Exec, Proc
 from ramet.core.resource import Cap
 from ramet.native.confinement import Point
 from ramet.native.fuse.mounts import REMEDY
-from ramet.native.layout import SYSTEM_NAMES
 from ramet.native.lowers import StoredTrees
 from ramet.native.options import Native
 from ramet.native.program import cannot_execute
@@ -33,8 +32,9 @@ from ramet.workspace.mounts import Mount, MountMode
 from ramet.workspace.policy import Policy
 from ramet.workspace.record.recorder import Recorder
 
-REAL_BASH: Final = "/usr/./bin/bash"
-"""The host's bash: `/usr/bin/bash` is the shell of the workspace."""
+REAL_SHELLS: Final = ("/usr/./bin/bash", "/bin/./bash", "/usr/./bin/sh", "/bin/./sh")
+"""The box's bash, or its shell: `/usr/bin/bash` is the shell of the workspace."""
+OF_USER: Final = frozenset(("HOME", "LOGNAME", "USER"))
 USUAL: Final = frozenset((
     "bun", "cargo", "cc", "clang", "cmake", "deno", "docker", "g++", "gcc", "gdb", "gh", "git", "go", "gradle",
     "java", "javac", "ld", "make", "mvn", "mypy", "ninja", "node", "npm", "npx", "perl", "php", "pip", "pip3",
@@ -127,7 +127,7 @@ class NativePrograms:
             return ()
         session, agent = ("", "") if entry is None else (entry.session_id, entry.actor.agent_id)
         found = policy.points(session, agent, runtime.mounted, [*runtime.remote.outermost])
-        return tuple(point for point in found if point.path[1:].partition("/")[0] not in SYSTEM_NAMES)
+        return tuple(point for point in found if point.path[1:].partition("/")[0] not in runtime.layout.names)
 
     def _add_remote(self, mount: Mount) -> None:
         """Serve a mount to programs by FUSE."""
@@ -166,6 +166,24 @@ class NativePrograms:
     def has(self, path: str) -> bool:
         """Whether a path names a program of the host that the box sees."""
         return self._runtime.has(path)
+
+    def names(self, folder: str) -> list[str]:
+        """List what a directory of PATH has, if it is one of the host or the image."""
+        return self._runtime.names(folder)
+
+    @property
+    def shell(self) -> str:
+        """Return the start of a command that runs the real shell of the box."""
+        found = next((path for path in REAL_SHELLS if self.has(path)), REAL_SHELLS[0])
+        return f"exec -a {found.rpartition('/')[2]} {found}"
+
+    def environment(self, usual_path: str) -> dict[str, str]:
+        """Return the variables that an image asks for; its PATH has all of the usual one."""
+        found = {name: value for name, value in self._runtime.layout.image.env.items() if name not in OF_USER}
+        if "PATH" in found:
+            own = found["PATH"].split(":")
+            found["PATH"] = ":".join([*own, *(one for one in usual_path.split(":") if one not in own)])
+        return found
 
     def command(self, path: str) -> Exec:
         """Return a program of the box as a command; `path` is how the box finds it."""

@@ -270,7 +270,9 @@ class Workspace:
             network=None if self.door is None else SessionDoor(self.door, session_id, lambda: fs.agent_id),
         )
         user = settings.user
-        given = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "PATH": PATH, **self._env}
+        given = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "PATH": PATH}
+        given.update({} if self.programs is None else self.programs.environment(PATH))
+        given.update(self._env)
         given.update(self.network.environment if self.network is not None else {})
         given.update(self.secrets.env())
         given.update(env or {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ramet.apps.cli.parameters import Argument, Option
@@ -36,6 +37,10 @@ NativeFlag = Annotated[bool, Option("--native", help="Run real programs too, suc
 NativeMemory = Annotated[
     str | None, Option(help="Memory that its real programs may use together: 2GiB. Implies --native.")
 ]
+NativeImage = Annotated[
+    str | None,
+    Option(help="Where programs come from: a root directory, an OCI layout, or a tar of either. Implies --native."),
+]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 
 
@@ -51,23 +56,29 @@ def network_options(config: Config | None, hosts: list[str] | None, place: str) 
     return {"network": Network.with_hosts(None if config is None else config.network, hosts)}
 
 
-def native_option(native: bool, memory: str | None = None) -> Native | bool:
-    """The option of `Store.create` and `Store.open` for `--native` and its bounds."""
-    if memory is None:
+def native_option(native: bool, memory: str | None = None, image: str | None = None) -> Native | bool:
+    """The option of `Store.create` and `Store.open` for `--native`, its bounds and its image."""
+    if memory is None and image is None:
         return native
     from ramet.native.options import Native, NativeLimits
     from ramet.workspace.config.kinds import NumberKind
 
-    found = NumberKind("size").parse(memory)
-    if found is None:
-        raise RametError("invalid_argument", f"--native-memory {memory!r} is no size", "write 2GiB")
-    return Native(NativeLimits(memory_bytes=int(found)))
+    if image is not None and not os.path.exists(image):
+        raise RametError(
+            "not_found", f"cannot find the image {image}", "Name a root directory, an OCI layout or a tar."
+        )
+    limits = NativeLimits()
+    if memory is not None:
+        found = NumberKind("size").parse(memory)
+        if found is None:
+            raise RametError("invalid_argument", f"--native-memory {memory!r} is no size", "write 2GiB")
+        limits = NativeLimits(memory_bytes=int(found))
+    return Native(limits, image=image)
 
 
 def user_name() -> str:
     """Return the agent that the history names for commands typed here: `RAMET_AGENT`, else the user."""
     import getpass
-    import os
 
     try:
         return os.environ.get("RAMET_AGENT") or getpass.getuser()

@@ -76,6 +76,10 @@ def _asked(native: NativeForm) -> dict[str, Any]:
         return {}
     if wanted.directory is not None:
         raise RametError("unsupported", "cannot choose the directory of boxes on a server", "Leave it out.")
+    if wanted.image is not None:
+        raise RametError(
+            "unsupported", "cannot choose an image on a server", "Leave it out; the server's configuration sets it."
+        )
     return {"native": wanted.plain if wanted.plain["limits"] else True}
 
 

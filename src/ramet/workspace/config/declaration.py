@@ -229,6 +229,7 @@ class NativeKind:
     table = TableKind({
         "limits": Field(LazyKind(lambda: TableKind(fields_of(NativeLimits), "native limit")), "Bounds of one box."),
         "directory": Field(TextKind(path=True), "Where the trees of boxes live; by default in /var/tmp."),
+        "image": Field(TextKind(path=True), "Where programs come from: a root directory, an OCI layout, or a tar."),
     })  # fmt: skip
 
     def schema(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ramet.core.errors import RametError, wrong_type
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.native.leftovers import keep_layout
-from ramet.native.options import NativeForm, as_native
+from ramet.native.options import Native, NativeForm, as_native
 from ramet.network.network import Network
 from ramet.store.commit.secret_scan import parse_scan_mode
 from ramet.store.model.address import parse_address
@@ -365,6 +365,9 @@ class WorkspaceOpener:
         remembered = None
         if options.native is True or (options.native is None and not options.readonly):
             remembered = repository.native_options.of(name)
+        elif isinstance(options.native, Native) and options.native.image is None:
+            image = (repository.native_options.of(name) or {}).get("image")
+            options = replace(options, native=replace(options.native, image=image))
         if remembered is None:
             return StoredWorkspace.hydrate(repository, name, base, lease, options, latest)
         wanted = replace(options, native=as_native(remembered))

@@ -15,6 +15,7 @@ from ramet.apps.cli.options import (
     ConfigFile,
     Message,
     NativeFlag,
+    NativeImage,
     NativeMemory,
     Quiet,
     Wait,
@@ -106,6 +107,7 @@ def execute(
     ] = False,
     native: NativeFlag = False,
     native_memory: NativeMemory = None,
+    native_image: NativeImage = None,
     allow_host: AllowHost = None,
     tty: Annotated[
         bool, Option("--tty", "-t", help="Run the command by real bash on a terminal: editors, REPLs, progress bars.")
@@ -129,8 +131,8 @@ def execute(
         "meta": {key: _number(value) for key, value in _pairs("--meta", meta)} | ({"run": run} if run else {}),
     }  # fmt: skip
     request = ExecRequest(
-        name, text, store, options, message, author, config, quiet, as_json, native_option(native, native_memory), wait,
-        from_stdin, tty, allow_host
+        name, text, store, options, message, author, config, quiet, as_json,
+        native_option(native, native_memory, native_image), wait, from_stdin, tty, allow_host
     )  # fmt: skip
     return asyncio.run(_run(request))
 

@@ -27,6 +27,7 @@ from ramet.apps.cli.options import (
     AllowHost,
     ConfigFile,
     NativeFlag,
+    NativeImage,
     NativeMemory,
     Where,
     native_option,
@@ -89,6 +90,7 @@ def shell(
     config: ConfigFile = None,
     native: NativeFlag = False,
     native_memory: NativeMemory = None,
+    native_image: NativeImage = None,
     allow_host: AllowHost = None,
 ) -> int:
     """Open an interactive shell in a workspace. Leaving commits your changes; `!help` lists the shell's own verbs."""
@@ -100,7 +102,7 @@ def shell(
             raise RametError("invalid_argument", "missing argument NAME", "write ramet shell NAME, or -c NAME")
         where, revision = split_name(name)
         place = store if described_by is None else store_for(store, described_by)
-        wanted = native_option(native, native_memory)
+        wanted = native_option(native, native_memory, native_image)
         if place.startswith(SERVERS):
             if wanted:
                 raise RametError(

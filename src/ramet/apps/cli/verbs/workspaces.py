@@ -7,7 +7,17 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import address, name_only, split_name
-from ramet.apps.cli.options import AsJson, ConfigFile, Message, Name, NativeMemory, Where, known_names, native_option
+from ramet.apps.cli.options import (
+    AsJson,
+    ConfigFile,
+    Message,
+    Name,
+    NativeImage,
+    NativeMemory,
+    Where,
+    known_names,
+    native_option,
+)
 from ramet.apps.cli.output import iso_time, report_note, revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.stores import (
@@ -42,6 +52,7 @@ def create(
         bool, Option("--native", help="Run real programs too, such as python3, whenever it is opened.")
     ] = False,
     native_memory: NativeMemory = None,
+    native_image: NativeImage = None,
     config: Annotated[
         str | None,
         Option("--config", envvar="RAMET_CONFIG", help="Configuration file that it keeps: mounts, policy, network."),
@@ -56,7 +67,7 @@ def create(
     name = name or (None if described is None else described.name)
     if name is None:
         raise RametError("invalid_argument", "missing argument NAME", "write ramet create NAME")
-    wanted = native_option(native, native_memory)
+    wanted = native_option(native, native_memory, native_image)
     if described is None or config is None:
         any_store(place).create(name, native=wanted)
     else:
