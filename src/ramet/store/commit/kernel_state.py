@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from ramet.store.model.ids import ChunkId, chunk_id
 from ramet.store.model.revisions import Revision
 from ramet.store.packs.reader import PackReader
@@ -21,7 +23,10 @@ Plain = dict[str, Any]
 
 
 def encode_json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+    try:
+        return msgspec.json.encode(value, order="sorted")
+    except UnicodeEncodeError:  # a name that is not UTF-8, kept as surrogates
+        return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
 
 
 def write_chunk(writer: PackWriter, data: bytes) -> ChunkId:

@@ -101,7 +101,7 @@ class ExecutionRecord(msgspec.Struct, frozen=True, gc=False):
         return any(f"{one}/".startswith(top) for one in (*self.paths_written, *self.paths_removed))
 
     def as_dict(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {name: getattr(self, name) for name in _FIELDS}
+        plain: dict[str, Any] = msgspec.structs.asdict(self)
         plain["stdout"], plain["stderr"] = decode(self.stdout), decode(self.stderr)
         plain["bytes_read"], plain["bytes_written"] = dict(self.bytes_read), dict(self.bytes_written)
         plain["paths_written"], plain["paths_removed"] = list(self.paths_written), list(self.paths_removed)
