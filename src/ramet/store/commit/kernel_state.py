@@ -25,7 +25,7 @@ Plain = dict[str, Any]
 def encode_json(value: object) -> bytes:
     try:
         return msgspec.json.encode(value, order="sorted")
-    except UnicodeEncodeError:  # a name that is not UTF-8, kept as surrogates
+    except (UnicodeEncodeError, TypeError):  # a name that is not UTF-8, kept as surrogates; keys that are numbers
         return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
 
 
