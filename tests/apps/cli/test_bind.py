@@ -241,11 +241,15 @@ def test_a_terminal_with_its_keys_window_and_jobs(home: Path) -> None:
     )  # fmt: skip
     os.close(theirs)
 
+    seen = b""
+
     def expect(text: bytes) -> None:
-        seen, deadline = b"", time.monotonic() + SECONDS
+        nonlocal seen
+        deadline = time.monotonic() + SECONDS
         while text not in seen:
             assert select.select([ours], [], [], max(0.0, deadline - time.monotonic()))[0], seen
             seen += os.read(ours, 4096)
+        seen = seen.partition(text)[2]
 
     try:
         expect(b"$ ")
@@ -265,6 +269,7 @@ def test_a_terminal_with_its_keys_window_and_jobs(home: Path) -> None:
         expect(b"go 3\r\n")
         os.write(ours, b"\x1a")
         expect(b"Stopped")
+        expect(b"$ ")
         os.write(ours, b"kill -9 %1; wait; exit 3\n")
         assert child.wait(SECONDS) == 3
     finally:
