@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from ramet.core.paths import Path, parse
 from ramet.core.resource import Cap, Data, How
 from ramet.core.stat import Stat
 from ramet.layers.passthrough import Passthrough
+from ramet.native.fuse import connection
 from ramet.native.options import Native
 from ramet.workspace.mounts import MountForm, MountMode
 from ramet.workspace.policy import Policy
@@ -448,3 +450,90 @@ def _in_box_of(pid: int) -> list[int]:
             except OSError:
                 continue
     return found
+
+
+LOW = {"deny": [{"path": "/s3/secret", "access": "read", "session": "low"}]}
+
+
+def test_a_draft_of_another_session_is_not_read(native: Native) -> None:
+    """A program makes a file that is stored when it is closed; the policy denies it to another session."""
+    need("python3")
+    hold = "import time\nf = open('/s3/secret', 'w')\nf.write('mine')\nf.flush()\nopen('/ready', 'w')\ntime.sleep(1000)"
+
+    async def steps() -> tuple[IOResult, IOResult]:
+        bucket = Bucket(Cap.WRITE | Cap.RANGES | Cap.DIRS | Cap.ON_CLOSE)
+        async with workspace(native, {"/s3": bucket}, LOW) as ws:
+            ws.create_session("low")
+            await ws.execute(f'python3 -c "{hold}" & while ! test -e /ready; do sleep 0.01; done', timeout=SECONDS)
+            return await real(ws, "cat /s3/secret", "low"), await real(ws, "cat /s3/secret")
+
+    low, high = asyncio.run(steps())
+    assert low.exit_code != 0 and low.stdout == b"" and high.stdout == b"mine", (low, high)
+
+
+def test_a_daemon_below_many_others_is_not_taken_for_another_session(native: Native) -> None:
+    deep = (
+        "f() { if test $1 = 0; then touch /deep; while ! test -e /go; do sleep 0.01; done; cat /s3/secret > /got 2>&1; "
+    )
+    deep += "touch /done; else (f $(($1 - 1)); :); fi; }; (f 80 &) > /dev/null 2>&1; "
+    deep += "while ! test -e /deep; do sleep 0.01; done"
+
+    async def steps() -> IOResult:
+        bucket = Bucket()
+        await put(bucket, "/secret", b"mine")
+        async with workspace(native, {"/s3": bucket}, LOW) as ws:
+            ws.create_session("low")
+            await real(ws, deep, "low")
+            await real(ws, "cat /s3/secret; touch /go; while ! test -e /done; do sleep 0.01; done")
+            return await ws.execute("cat /got")
+
+    found = asyncio.run(steps())
+    assert b"mine" not in found.stdout and b"denied" in found.stdout, found
+
+
+def test_many_open_files_leave_ramet_its_descriptors(native: Native) -> None:
+    need("python3")
+    script = "import errno\nheld = []\nfor n in range(2000):\n    try: held.append(open(f'/s3/{n}', 'w'))\n"
+    script += "    except OSError as e: print(errno.errorcode[e.errno]); break\nprint(len(held) > 100)"
+
+    async def steps() -> tuple[IOResult, IOResult]:
+        async with workspace(native, {"/s3": Bucket()}) as ws:
+            first = await real(ws, f'python3 -c "{script}"')
+            return first, await real(ws, "echo after > /s3/after; cat /s3/after")
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        first, after = asyncio.run(steps())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert first.stdout == b"ENFILE\nTrue\n", first
+    assert after.stdout == b"after\n"
+
+
+def test_requests_wait_when_ramet_holds_enough(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many threads write at once to a mount that takes its time: their bytes stay in the kernel."""
+    need("python3")
+    most = 2 * MIB
+    monkeypatch.setattr(connection, "MOST_HELD", most)
+    held: list[int] = []
+    start = connection.Connection._start
+
+    def seen(self: connection.Connection, *words: object) -> None:
+        start(self, *words)  # type: ignore[arg-type]
+        held.append(self._held)
+
+    monkeypatch.setattr(connection.Connection, "_start", seen)
+    script = "import threading\ndef put(n):\n    for _ in range(4):\n"
+    script += "        open(f'/s3/{n}', 'wb', buffering=0).write(bytes(1 << 20))\n"
+    script += "all = [threading.Thread(target=put, args=(n,)) for n in range(32)]\n"
+    script += "[t.start() for t in all]\n[t.join() for t in all]"
+
+    async def steps() -> IOResult:
+        bucket = Bucket()
+        async with workspace(native, {"/s3": bucket}) as ws:
+            return await real(ws, f'python3 -c "{script}"; ls /s3 | wc -l')
+
+    found = asyncio.run(steps())
+    assert found.stdout == b"32\n", found
+    assert most < max(held) < most + 2 * MIB

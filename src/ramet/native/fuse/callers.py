@@ -18,8 +18,6 @@ from typing import Final
 
 from ramet.core.fs import FileSystem
 
-GENERATIONS: Final = 64
-"""Ancestors of a thread that are looked at."""
 REMEMBERED_SECONDS: Final = 0.2
 """How long the caller of a thread is remembered: its number may belong to another one later."""
 MOST_FAILURES: Final = 10
@@ -32,6 +30,8 @@ class Caller:
 
     def __init__(self, number: int, fs: FileSystem) -> None:
         self.number, self.fs = number, fs
+        self.session: object = (getattr(fs, "session_id", fs), getattr(fs, "agent_id", ""))
+        """Tells those apart for whom a policy may decide differently."""
         self.context: Context = copy_context()
         self.tasks: set[asyncio.Task[None]] = set()
         self.last: set[asyncio.Task[None]] = set()
@@ -94,15 +94,13 @@ class Callers:
             del self._members[caller.number]
 
     def find(self, thread: int) -> Caller | None:
-        """Return the program that a thread belongs to."""
+        """Return the program that a thread belongs to; None for one that has ended: nobody else must act for it."""
         now = time.monotonic()
         known = self._known.get(thread)
         if known is not None and now < known[1]:
             return known[0]
         self._listen()
         caller = self._ancestor(thread)
-        if caller is None and len(self._members) == 1:
-            caller = next(iter(self._members.values()))  # the process has ended, or cannot be looked at
         if caller is not None:
             if len(self._known) > 256:
                 self._known.clear()
@@ -110,15 +108,14 @@ class Callers:
         return caller
 
     def _ancestor(self, pid: int) -> Caller | None:
-        for _ in range(GENERATIONS):
-            caller = self._workers.get(pid)
-            if caller is not None or pid <= 1:
-                return caller
+        caller = self._workers.get(pid)
+        while caller is None and pid > 1:
             parent = parent_of(pid)
             if parent is None:
                 return None
             pid = parent
-        return None
+            caller = self._workers.get(pid)
+        return caller
 
     def _listen(self) -> None:
         """Learn which worker runs which program."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -30,6 +31,7 @@ from ramet.native.fuse.messages import (
     MAJOR,
     MINOR,
     PAGES,
+    READ_IN,
     READAHEAD,
     REPLY,
     Init,
@@ -39,6 +41,10 @@ from ramet.native.fuse.verbs import INTERRUPTIBLE, OF_A_FILE, VERBS, Ask, Mounte
 
 TURN: Final = 64
 """Requests that are taken before other work of the loop gets its turn."""
+CLOSE_SECONDS: Final = 5.0
+"""How long a busy loop may take to close a device that another thread wants closed."""
+MOST_HELD: Final = 64 << 20
+"""Bytes of requests that are being answered, after which no more are taken."""
 SETTLE_SECONDS: Final = 1.0
 """How long the last requests of a program may take after its end."""
 EXPECTED: Final = frozenset((
@@ -59,6 +65,9 @@ class Connection:
         self._buffer = bytearray(BUFFER)
         self._running: dict[int, tuple[Op, asyncio.Task[None]]] = {}
         """Tasks by the number of their request."""
+        self._held = 0
+        """Bytes that these were asked with, and for."""
+        self._paused = False
         os.set_blocking(fd, False)
 
     @property
@@ -70,6 +79,7 @@ class Connection:
         loop = asyncio.get_running_loop()
         if loop is self._loop or self._fd < 0:
             return
+        self._paused = False
         if self._loop is not None and not self._loop.is_closed():
             self._loop.remove_reader(self._fd)
         self._loop = loop
@@ -82,19 +92,38 @@ class Connection:
             await asyncio.wait(caller.last, timeout=SETTLE_SECONDS)
 
     def close(self) -> None:
-        if self._fd < 0:
-            return
+        """Close the device, on the loop that reads it: its number may be that of another file a moment later."""
         try:
             running: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
             running = None
-        if self._loop is not None and self._loop is running:
-            self._loop.remove_reader(self._fd)
-        os.close(self._fd)
-        self._fd = -1
+        loop = self._loop
+        if loop is None or loop is running or not loop.is_running():
+            self._close()
+            return
+        closed = threading.Event()
+
+        def close() -> None:
+            self._close()
+            closed.set()
+
+        try:
+            loop.call_soon_threadsafe(close)
+        except RuntimeError:  # the loop has just been closed
+            self._close()
+            return
+        if not closed.wait(CLOSE_SECONDS):
+            self._close()  # the loop waits for this thread
+
+    def _close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd < 0:
+            return
         if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(fd)
             for _, task in self._running.values():
-                self._loop.call_soon_threadsafe(task.cancel)
+                task.cancel()
+        os.close(fd)
         self._tree.close()
 
     # ------------------------------------------------------------------------------------------------ requests
@@ -113,6 +142,17 @@ class Connection:
                 self._end()
                 return
             self._take(memoryview(self._buffer)[:size])
+            if self._held > MOST_HELD and self._loop is not None:
+                self._loop.remove_reader(self._fd)
+                self._paused = True
+                return
+
+    def _resume(self, size: int) -> None:
+        """Take requests again when some have been answered."""
+        self._held -= size
+        if self._paused and self._held <= MOST_HELD and self._fd >= 0 and self._loop is not None:
+            self._paused = False
+            self._loop.add_reader(self._fd, self._readable)
 
     def _end(self) -> None:
         """The box has gone, and the mount with it."""
@@ -146,8 +186,11 @@ class Connection:
             return
         ask.caller = caller
         loop = asyncio.get_running_loop()
+        size = len(ask.body) + (READ_IN.unpack_from(ask.body)[2] if op is Op.READ else 0)
+        self._held += size
         task = loop.create_task(self._answer(op, ask, caller, VERBS[op]), context=caller.context)
         self._running[ask.unique] = op, task
+        task.add_done_callback(lambda _: self._resume(size))
         caller.tasks.add(task)
         task.add_done_callback(caller.tasks.discard)
         if op is Op.RELEASE:

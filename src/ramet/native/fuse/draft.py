@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import resource
 import tempfile
 from collections.abc import AsyncIterator
 from typing import Final
@@ -21,6 +22,8 @@ from ramet.core.resource import How
 from ramet.core.streams import closing
 
 BLOCK: Final = 1 << 20
+MOST_FILES: Final = 4096
+"""Drafts of one box at once, each with a descriptor of this process."""
 
 
 class Spool:
@@ -29,11 +32,20 @@ class Spool:
     def __init__(self, folder: str, most: int) -> None:
         self._folder, self._most = folder, most
         self.used = 0
+        self._files, self._most_files = 0, min(MOST_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
 
     def open(self) -> int:
-        """Return a new file without a name."""
+        """Return a new file without a name; ENFILE beyond the share of this process's descriptors."""
+        if self._files >= self._most_files:
+            raise fail(errno.ENFILE)
         with tempfile.TemporaryFile(dir=self._folder) as file:
-            return os.dup(file.fileno())
+            found = os.dup(file.fileno())
+        self._files += 1
+        return found
+
+    def close(self, fd: int) -> None:
+        os.close(fd)
+        self._files -= 1
 
     def grow(self, size: int) -> None:
         """Count bytes; ENOSPC beyond the bound."""
@@ -45,9 +57,11 @@ class Spool:
 class Draft:
     """The new content of one file, or at first only what is appended to it. `close` frees its space."""
 
-    def __init__(self, spool: Spool, size: int = 0) -> None:
+    def __init__(self, spool: Spool, maker: object, size: int = 0) -> None:
         """`size` is what the mount has; 0 where that is unknown."""
         self._spool, self._fd = spool, spool.open()
+        self.maker = maker
+        """The session that began it: another one must ask the mount, which may not have the file yet."""
         self.size = size
         self.complete = False
         """Whether the draft has the whole content; else the end that is to be appended."""
@@ -65,7 +79,16 @@ class Draft:
         """Bytes on the disk."""
 
     def close(self) -> None:
-        os.close(self._fd)
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            self._spool.close(fd)
+            self._spool.grow(-self._held)
+            self._held = 0
+
+    def _empty(self) -> None:
+        if self._fd < 0:
+            return
+        os.ftruncate(self._fd, 0)
         self._spool.grow(-self._held)
         self._held = 0
 
@@ -89,7 +112,7 @@ class Draft:
 
     def replace(self) -> None:
         """Begin anew with nothing."""
-        os.ftruncate(self._fd, 0)
+        self._empty()
         self.complete, self.size, self.dirty, self._version = True, 0, True, None
 
     def _put(self, data: bytes | memoryview, at: int) -> None:
@@ -97,7 +120,10 @@ class Draft:
         if more > 0:
             self._spool.grow(more)
             self._held += more
-        os.pwrite(self._fd, data, at)
+        rest = memoryview(data)
+        while rest:  # a disk that is nearly full takes a part
+            done = os.pwrite(self._fd, rest, at)
+            rest, at = rest[done:], at + done
 
     async def load(self, fs: FileSystem, path: Path) -> None:
         """Fetch the content: something else than an append is to come."""
@@ -106,10 +132,14 @@ class Draft:
         await self.store(fs, path)
         self._version = (await fs.stat(path)).version
         at = 0
-        async with closing(fs.read(path)) as blocks:
-            async for block in blocks:
-                self._put(block, at)
-                at += len(block)
+        try:
+            async with closing(fs.read(path)) as blocks:
+                async for block in blocks:
+                    self._put(block, at)
+                    at += len(block)
+        except BaseException:
+            self._empty()  # half of a file must not be taken for what is to be appended
+            raise
         self.complete, self.size = True, at
 
     async def store(self, fs: FileSystem, path: Path) -> None:
@@ -122,10 +152,10 @@ class Draft:
             stat = await fs.write(path, self._blocks(self.size), how or How.REPLACE, if_version=self._version)
             self._version = stat.version if self._version is not None else None
             return
-        await fs.write(path, self._blocks(self._held), How.APPEND)
-        os.ftruncate(self._fd, 0)
-        self._spool.grow(-self._held)
-        self._held = 0
+        try:
+            await fs.write(path, self._blocks(self._held), How.APPEND)
+        finally:
+            self._empty()
 
     async def _blocks(self, end: int) -> AsyncIterator[bytes]:
         at = 0

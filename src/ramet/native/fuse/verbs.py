@@ -53,6 +53,10 @@ from ramet.native.fuse.messages import (
 from ramet.native.fuse.nodes import Node, Nodes, inode_of
 
 W_OK: Final = 2
+MOST_OPEN: Final = 65536
+"""Open files and directories of one mount: Ramet holds something for each."""
+MOST_LISTED: Final = 64 << 20
+"""Bytes of all directories that are being listed, beyond the first."""
 SPACE: Final = 1 << 28
 """Blocks that `df` shows as free: no remote mount says how much room it has."""
 
@@ -74,6 +78,11 @@ class Ask:
     def fs(self) -> FileSystem:
         assert self.caller is not None
         return self.caller.fs
+
+    @property
+    def session(self) -> object:
+        assert self.caller is not None
+        return self.caller.session
 
     @property
     def name(self) -> str:
@@ -105,6 +114,8 @@ class _OpenDirectory:
     entries: list[bytes] = field(default_factory=list)
     """Packed, each with the offset of the next."""
     listed: bool = False
+    bytes: int = 0
+    """Of the entries."""
 
 
 class MountedTree:
@@ -115,6 +126,8 @@ class MountedTree:
         self.nodes = Nodes(top)
         self._spool = spool
         self._open: dict[int, _OpenFile | _OpenDirectory] = {}
+        self._listed = 0
+        """Bytes of the listings of open directories."""
         self._next = 1
 
     def close(self) -> None:
@@ -146,6 +159,8 @@ class MountedTree:
         return found
 
     def _admit(self, opened: _OpenFile | _OpenDirectory) -> int:
+        if len(self._open) >= MOST_OPEN:
+            raise fail(errno.ENFILE)
         number, self._next = self._next, self._next + 1
         self._open[number] = opened
         return number
@@ -158,7 +173,7 @@ class MountedTree:
     async def _stat(self, ask: Ask, node: Node, path: Path) -> Stat:
         """Describe a file as programs see it: with what is written and not stored yet."""
         draft = node.draft
-        if draft is not None and draft.pending is not None:
+        if draft is not None and draft.pending is not None and draft.maker == ask.session:
             return Stat(Kind.FILE, draft.size, time.time_ns())
         found = await ask.fs.stat(path)
         if draft is not None and (draft.dirty or draft.complete):
@@ -337,8 +352,14 @@ class MountedTree:
         if not isinstance(opened, _OpenDirectory):
             raise fail(errno.EBADF)
         if not opened.listed or offset == 0:
-            opened.entries = await self._list(ask, opened.node)
-            opened.listed = True
+            self._drop_listing(opened)
+            found = await self._list(ask, opened.node)
+            size_of_all = sum(map(len, found))
+            if self._listed and self._listed + size_of_all > MOST_LISTED:
+                raise fail(errno.ENOMEM)
+            self._drop_listing(opened)  # another thread may have listed it meanwhile
+            opened.entries, opened.listed, opened.bytes = found, True, size_of_all
+            self._listed += size_of_all
         parts: list[bytes] = []
         for entry in opened.entries[offset:]:
             size -= len(entry)
@@ -347,11 +368,16 @@ class MountedTree:
             parts.append(entry)
         return b"".join(parts)
 
+    def _drop_listing(self, opened: _OpenDirectory) -> None:
+        self._listed -= opened.bytes
+        opened.entries, opened.bytes = [], 0
+
     async def _list(self, ask: Ask, node: Node) -> list[bytes]:
         path = self.nodes.path(node)
         found = {name: stat.kind for name, stat in await ops.kinds(ask.fs, path)}
         for name, child in node.children.items():
-            if child.draft is not None and child.draft.pending is not None:
+            draft = child.draft
+            if draft is not None and draft.pending is not None and draft.maker == ask.session:
                 found[name] = Kind.FILE
         above = inode_of(path.parent)
         rows = [(".", node.inode, Kind.DIR), ("..", above, Kind.DIR)]
@@ -361,7 +387,9 @@ class MountedTree:
         return [pack_dirent(inode, at, format_of(kind), encode(name)) for at, (name, inode, kind) in enumerate(rows, 1)]
 
     async def release_directory(self, ask: Ask) -> bytes:
-        self._open.pop(HANDLE_IN.unpack_from(ask.body)[0], None)
+        opened = self._open.pop(HANDLE_IN.unpack_from(ask.body)[0], None)
+        if isinstance(opened, _OpenDirectory):
+            self._drop_listing(opened)
         return b""
 
     # --------------------------------------------------------------------------------------------------- files
@@ -387,7 +415,7 @@ class MountedTree:
             stat = await ask.fs.stat(path)
         entry = self._entry(ask, parent, name, stat)
         node = parent.children[name]
-        draft = self._draft(node, stat)
+        draft = self._draft(ask, node, stat)
         draft.complete = True
         if self.late:
             draft.dirty, draft.pending = True, How.CREATE if flags & os.O_EXCL else How.REPLACE
@@ -415,17 +443,17 @@ class MountedTree:
 
     async def _begin(self, ask: Ask, node: Node, path: Path, flags: int, stat: Stat) -> None:
         """Make a draft of a file that is there."""
-        if node.draft is None or node.draft.pending is None:
+        if node.draft is None or node.draft.pending is None or node.draft.maker != ask.session:
             stream = await ask.fs.open(path, Open.WRITE | Open.APPEND)  # fails where it must not be written
             await stream.close()
-        draft = self._draft(node, stat)
+        draft = self._draft(ask, node, stat)
         if flags & os.O_TRUNC and stat.size != 0:
             async with draft.lock:
                 draft.replace()
 
-    def _draft(self, node: Node, stat: Stat) -> Draft:
+    def _draft(self, ask: Ask, node: Node, stat: Stat) -> Draft:
         if node.draft is None:
-            node.draft = Draft(self._spool, stat.size or 0)
+            node.draft = Draft(self._spool, ask.session, stat.size or 0)
         return node.draft
 
     def _opened(self, ask: Ask, node: Node, path: Path, flags: int, stat: Stat) -> bytes:
