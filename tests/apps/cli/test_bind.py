@@ -270,7 +270,11 @@ def test_a_terminal_with_its_keys_window_and_jobs(home: Path) -> None:
         os.write(ours, b"\x1a")
         expect(b"Stopped")
         expect(b"$ ")
-        os.write(ours, b"kill -9 %1; wait; exit 3\n")
+        os.write(ours, b"fg\n")
+        expect(b"sh -c 'echo go $((1 + 2)); exec sleep 1000'\r\n")
+        os.write(ours, b"\x03")
+        expect(b"$ ")
+        os.write(ours, b"exit 3\n")
         assert child.wait(SECONDS) == 3
     finally:
         child.kill()
