@@ -6,6 +6,7 @@ import gzip
 import json
 import ssl
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -104,6 +105,15 @@ class _Handler(BaseHTTPRequestHandler):
     def at_packed(self, query: dict[str, str], body: bytes) -> None:
         self.reply(200, gzip.compress(b"packed\n", mtime=0), Content_Encoding="gzip")
 
+    def at_deflated(self, query: dict[str, str], body: bytes) -> None:
+        self.reply(200, zlib.compress(b"deflated\n"), Content_Encoding="deflate")
+
+    def at_damaged(self, query: dict[str, str], body: bytes) -> None:
+        self.reply(200, b"no gzip at all, this", Content_Encoding="gzip")
+
+    def at_strange(self, query: dict[str, str], body: bytes) -> None:
+        self.reply(200, b"strange\n", Content_Encoding="x-strange")
+
     def at_short(self, query: dict[str, str], body: bytes) -> None:
         self.reply(200, b"abc", Content_Length="10")
         self.close_connection = True
@@ -122,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
     def at_flaky(self, query: dict[str, str], body: bytes) -> None:
         if self.web.failures:
             self.web.failures -= 1
-            self.reply(503, b"busy\n")
+            self.reply(503, b"busy\n", **({"Retry_After": query["after"]} if "after" in query else {}))
         else:
             self.reply(200, b"at last\n")
 
@@ -132,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.reply(200, CONTENT, Content_Type="application/octet-stream")
             return
         low, _, high = asked[6:].partition("-")
-        start, stop = int(low), int(high) + 1 if high else len(CONTENT)
+        start, stop = int(low or len(CONTENT) - int(high)), int(high) + 1 if low and high else len(CONTENT)
         if start >= len(CONTENT):
             self.reply(416, b"", Content_Range=f"bytes */{len(CONTENT)}")
             return

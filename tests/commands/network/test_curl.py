@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.tls import TestAuthority
 from tests.support.web_fake import Web, web_fake
 
 from ramet import Workspace
 from ramet.backends.local.ram import RAMResource
+from ramet.commands.network.curl import transfer
 
 FILES = {"data.txt": b"one\r\ntwo\n", "a.json": b'{"a": 1}', "pic.png": b"\x89PNG\0", "form.txt": b"%{http_code}\n"}
 
@@ -21,6 +23,17 @@ FILES = {"data.txt": b"one\r\ntwo\n", "a.json": b'{"a": 1}', "pic.png": b"\x89PN
 @pytest.fixture(scope="module")
 def web() -> Iterator[Web]:
     with web_fake() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> TestAuthority:
+    return TestAuthority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def secure(authority: TestAuthority) -> Iterator[Web]:
+    with web_fake(authority.server(["localhost"])) as running:
         yield running
 
 
@@ -109,6 +122,123 @@ curl -s $U/hello?a=%20b#frag
 curl -s $U/./x/../hello
 curl -s --url $U/hello
 curl -s -d a -F b=c $U/echo
+curl -s -F a=b -F f=@data.txt $U/echo
+curl -s -F 'f=@data.txt;type=text/x-y;filename=n.bin' $U/echo
+curl -s -F 'f=<data.txt' $U/echo
+curl -s -F 'f=<data.txt;type=text/html' $U/echo
+curl -s -F 'a=x;type=text/html' -F 'e=' $U/echo
+curl -s -F 'p=@pic.png' -F 'j=@a.json' $U/echo
+curl -s -F 'many=@data.txt,a.json' $U/echo
+curl -s --form-string 'a=@data.txt;type=x' $U/echo
+curl -s -F 'a="x;y";type=text/x' $U/echo
+curl -s -F 'f=@"data.txt"' $U/echo
+curl -sS -F 'f=@missing' $U/echo
+curl -sS -F 'f=<missing' $U/echo
+curl -sS -F novalue $U/echo
+echo in | curl -s -F 'f=@-' $U/echo
+echo in | curl -s -F 'f=@-;filename=in.txt' $U/echo
+echo in | curl -s -F 'f=<-' $U/echo
+curl -s -F 'f=@data.txt;headers="X-P: 1"' $U/echo
+curl -s -F 'f=@data.txt;encoder=base64' $U/echo
+curl -s -F a=b -H 'X-A: 1' $U/echo
+curl -s -X PUT -F a=b $U/echo
+curl -s -F 'a"b\\c=d' -F 'f=@data.txt;filename=q"r.txt' $U/echo
+curl -sL -F a=b "$U/to?is=307&url=/echo"
+curl -sL -F a=b "$U/to?is=302&url=/echo"
+curl -sZ $U/hello $U/hello
+curl -sZ -o z1 -o z2 $U/hello $U/nope; cat z1 z2
+curl -sZ "$U/{hello,hello,hello}"
+curl -sSZ $U/hello http://127.0.0.1:$CLOSED/
+curl -sSfZ $U/nope $U/hello
+curl -sSZ --parallel-max 1 -d x $U/echo $U/echo
+curl -sS $S/hello
+curl -sk $S/hello
+curl -s --cacert ca.pem $S/hello
+curl -sS --cacert missing $S/hello
+curl -sS --cacert ca.pem https://127.0.0.1:$SP/hello
+curl -sSk https://127.0.0.1:$SP/hello
+curl -sS https://127.0.0.1:$PP/hello
+curl -sS http://127.0.0.1:$SP/hello
+curl -s -k -o /dev/null -w '%{scheme} %{http_code}' $S/hello
+printf abc > part; curl -s -C - -o part $U/file; cksum < part
+printf abc > part; curl -sS -C 3 -o part $U/file; cksum < part
+curl -s -C - -O $U/file; cksum < file
+head -c 10240 /dev/zero > part; curl -sS -C - -o part $U/file; wc -c < part
+curl -s -T a.json -T data.txt $U/echo/1 $U/echo/2
+curl -s -T '{a.json,data.txt}' $U/echo/
+curl -sS -T missing $U/echo
+curl -s -T data.txt -X POST $U/echo
+curl -s -T data.txt -H 'Expect:' -H 'Content-Type: a/b' $U/echo
+curl -s -C 4 -T data.txt $U/echo
+curl -s -I -T data.txt $U/echo
+curl -s --json '{"a"' --json ': 1}' $U/echo
+echo '{}' | curl -s --json @- $U/echo
+curl -s --json '{}' -H 'Content-Type: a/b' -H 'Accept: c/d' $U/echo
+curl -s --json '{}' -X PUT $U/echo
+curl -s -o /dev/null -w '%{header_json}' $U/hello
+curl -s -o /dev/null -w '%header{content-type}|%header{nope}|%{num_headers}|%{size_header}' $U/hello
+curl -s -o /dev/null -w '%{size_upload}' -d abc $U/hello
+curl -s -o /dev/null -w '%{stderr}err %{stdout}out %{urlnum}\\n' $U/hello $U/hello
+curl -s -w '%{onerror}bad %{exitcode} %{errormsg}\\n' $U/hello http://127.0.0.1:$CLOSED/
+curl -s -o /dev/null -w '%{size_request} %{num_connects} %{speed_upload} %{http_connect}' $U/hello
+curl -s -o /dev/null -w '%{remote_port} %{referer} %{proxy_ssl_verify_result}' -e http://r/ $U/hello
+curl -s -o /dev/null -w 'a%b%%c%{http_code' $U/hello
+curl -s -c - $U/cookies
+curl -s -c jar $U/cookies; curl -s -b jar -j $U/echo; cat jar
+curl -s -b missing $U/echo
+curl -s -b a=1 -b b=2 $U/echo
+curl -sL -b x=1 "$U/to?url=/echo"
+curl -sS -c /no/such/jar $U/cookies
+curl -s -H 'Cookie: mine=1' -b b=2 $U/echo
+curl -s --data-urlencode 'a@b=c' $U/echo
+curl -s --data-urlencode @data.txt $U/echo
+curl -s --data-urlencode '=a&b' --data-urlencode 'a=' --data-urlencode 'n@data.txt' $U/echo
+curl -s --data-urlencode 'é=ü~-._' $U/echo
+curl -sS --data-urlencode 'a@missing' $U/echo
+curl -sS -d @missing $U/echo
+curl -s -d '' $U/echo
+curl -s -d a --data-binary @pic.png --data-raw @x $U/echo
+curl -sS --fail-with-body -o out $U/nope; cat out
+curl -sS -f --fail-with-body $U/nope
+curl -sS --fail-with-body -f $U/nope
+curl -sSf $U/status?is=401
+curl -sSf -o out -w '%{http_code}\\n' $U/status?is=500; ls out
+curl -sSf $U/hello $U/nope $U/hello
+curl -sSf --fail-early $U/nope $U/hello
+curl -s -H 'Accept-Encoding: gzip' --compressed $U/packed
+curl -s --compressed $U/hello
+curl -s --compressed $U/deflated
+curl -sS --compressed $U/damaged
+curl -sS --compressed $U/strange
+curl -s -i --compressed $U/packed
+curl -s -r -5 $U/file | od -An -tx1
+curl -s -r 10238- $U/file | od -An -tx1
+curl -s -r 0-0 -w '%{http_code}' -o /dev/null $U/file
+curl -s -r 20000- -w '%{http_code}' $U/file
+curl -sSf -r 20000- $U/file
+curl --nosuch $U/hello 2>/dev/null
+curl -X 2>/dev/null
+curl -m abc $U/hello 2>/dev/null
+curl -sS --max-redirs 0 -L "$U/to?url=/hello"
+curl -sS -o out "$U/[1-"
+curl -sS "$U/echo?a[]=1"
+curl -sS "$U/echo?a={b"
+curl -sS "$U/echo?a=b}"
+curl -s "$U/echo?a=\\[b\\]"
+curl -s -F 'a=x;y' $U/echo
+curl -s -F 'a=x;type=text/html;charset=utf-8' $U/echo
+curl -s -F 'f=@data.txt;type=text/html;charset=utf-8;filename=z' $U/echo
+curl -s -F 'f=@pic.png;encoder=base64;headers="X: 1";headers="Y: 2"' $U/echo
+curl -s -T a.json $U/echo $U/hello
+curl -s -e http://r/ -L "$U/to?url=/echo"
+curl -sI -X GET $U/hello
+curl -s -I -d a $U/echo
+curl -sS -u user $U/echo 2>/dev/null
+curl -s -X OPTIONS $U/echo
+curl -s -e 'http://a/;auto' -L "$U/to?url=/echo"
+curl -sSL "$U/to?url=foo://x/"
+curl -s -w '%{redirect_url}' "$U/to?url=foo://x/"
+curl -s -o /dev/null -D - "$U/to?url=/hello" -L
 curl
 """
 
@@ -125,11 +255,11 @@ def run_real(line: str, folder: Path) -> tuple[str, str, int]:
     return done.stdout.decode("latin-1"), done.stderr.decode("latin-1"), done.returncode
 
 
-def run_ours(line: str) -> tuple[str, str, int]:
+def run_ours(line: str, files: dict[str, bytes]) -> tuple[str, str, int]:
     async def act() -> tuple[str, str, int]:
         network = {"allow": ["127.0.0.1", "localhost"]}
         async with Workspace({"/": RAMResource()}, network=network) as ws:
-            for name, data in FILES.items():
+            for name, data in files.items():
                 await ws.dispatch("write", f"/{name}", data)
             done = await ws.execute(line)
             return done.stdout.decode("latin-1"), done.stderr.decode("latin-1"), done.exit_code
@@ -139,8 +269,14 @@ def run_ours(line: str) -> tuple[str, str, int]:
 
 VARYING = [
     (re.compile(r',\n  "Expect": "100-continue"'), ""),
+    (re.compile(r", \('Expect', '100-continue'\)"), ""),
     (re.compile(r"after \d+ m(illiseconds|s)"), "after N ms"),
     (re.compile(r"------------------------[0-9a-f]{16}"), "BOUNDARY"),
+    (re.compile(r"DL% UL%.*\n"), ""),  # a progress meter, which ours does not have
+    (re.compile(r"\r[ 0-9-]+ --.*?     (?=curl|\r|\n|$)\n?"), ""),
+    (re.compile(r"deflate, gzip, br, zstd"), "deflate, gzip"),
+    (re.compile(r"curl: \(35\) .*"), "curl: (35) ..."),
+    (re.compile(r"in URL position \d+:\n(.*)\n *\^"), r"in URL: \1"),
     (re.compile(r"curl: try 'curl --help'.*|curl: \(2\) no URL.*|(curl: )?(Try|try) 'curl --help'.*"), "USAGE"),
     (re.compile(r"curl: no URL specified\n"), ""),
 ]
@@ -154,10 +290,85 @@ def plain(text: str) -> str:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 @pytest.mark.parametrize("line", rows())
-def test_it_does_what_the_real_one_does(line: str, web: Web, tmp_path: Path) -> None:
-    for name, data in FILES.items():
+def test_it_does_what_the_real_one_does(
+    line: str, web: Web, secure: Web, authority: TestAuthority, tmp_path: Path
+) -> None:
+    files = {**FILES, "ca.pem": authority.path.read_bytes()}
+    for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-    names = {"U": web.url, "L": f"http://localhost:{web.port}", "UP": f"http://u:p@127.0.0.1:{web.port}", "CLOSED": "1"}
-    text = re.sub(r"\$(UP|U|L|CLOSED)\b", lambda found: names[found[1]], line)
-    wanted, found = run_real(text, tmp_path), run_ours(text)
+    names = {
+        "U": web.url, "L": f"http://localhost:{web.port}", "UP": f"http://u:p@127.0.0.1:{web.port}", "CLOSED": "1",
+        "S": f"https://localhost:{secure.port}", "SP": str(secure.port), "PP": str(web.port),
+    }  # fmt: skip
+    text = re.sub(r"\$(UP|U|L|CLOSED|SP|PP|S)\b", lambda found: names[found[1]], line)
+    wanted, asked = run_real(text, tmp_path), arrived(web)
+    found = run_ours(text, files)
     assert (plain(found[0]), plain(found[1]), found[2]) == (plain(wanted[0]), plain(wanted[1]), wanted[2])
+    assert arrived(web) == asked
+
+
+def arrived(web: Web) -> list[str]:
+    """What the server got since the last look."""
+    found = [plain(f"{method} {path} {list(headers.items())} {body!r}") for method, path, headers, body in web.seen]
+    web.seen.clear()
+    return sorted(found)
+
+
+RETRIES = """
+1 | --retry 2 -sS $U/flaky | busy,at last | | 0 | 1
+1 | --retry 2 -o out $U/flaky | | W 2 | 0 | 1
+9 | --retry 2 -sS $U/flaky | busy,busy,busy | | 0 | 1,2
+9 | --retry 2 --retry-delay 1 -sS $U/flaky | busy,busy,busy | | 0 | 1,1
+9 | --retry 9 --retry-max-time 2 -sS $U/flaky | busy,busy,busy | | 0 | 1,2
+9 | --retry 1 -sSf $U/flaky | | E22 503,E22 503 | 22 | 1
+9 | --retry 1 -f $U/flaky | | E22 503,W 1,E22 503 | 22 | 1
+1 | --retry 1 -sS -d x $U/flaky | busy,at last | | 0 | 1
+1 | --retry 1 -sS $U/flaky?after=2 | busy,at last | | 0 | 2
+1 | --retry 1 --retry-delay 1 -sS $U/flaky?after=3 | busy,at last | | 0 | 3
+1 | --retry 1 --retry-max-time 1 -o out $U/flaky?after=2 | | WL | 0 |
+0 | --retry 1 -sSf $U/nope | | E22 404 | 22 |
+0 | --retry 1 --retry-all-errors -sSf $U/nope | | E22 404,E22 404 | 22 | 1
+0 | --retry 1 -sS http://127.0.0.1:1/ | | E7 | 7 |
+0 | --retry 1 --retry-connrefused -sS http://127.0.0.1:1/ | | E7,E7 | 7 | 1
+0 | --retry 1 -sS -m 0.3 $U/slow | abcabc | E28,E28 | 28 | 1
+0 | --retry 1 --retry-all-errors -sS $U/short | abcabc | E18,E18 | 18 | 1
+0 | --retry 1 -sS http://refused.example/ | | P7 | 7 |
+"""
+"""How often the server fails | options | stdout | stderr | exit status | seconds of the pauses.
+
+Recorded from the real one, which waits in fact; but for the last row, which is about the policy.
+"""
+ERRORS = {
+    "E22 503": "curl: (22) The requested URL returned error: 503",
+    "E22 404": "curl: (22) The requested URL returned error: 404",
+    "E7": "curl: (7) Failed to connect to 127.0.0.1 port 1 after N ms: Couldn't connect to server",
+    "E28": "curl: (28) Operation timed out after N ms with 3 out of 10 bytes received",
+    "E18": "curl: (18) transfer closed with 7 bytes remaining to read",
+    "P7": "curl: (7) the network policy refuses http://refused.example/: no rule of the network policy allows it; "
+          "ask its owner to allow the host (`network: {allow: [...]}`, or --allow-host)",
+    "W 1": "Warning: Problem : HTTP error. Will retry in 1 seconds. 1 retries left.",
+    "W 2": "Warning: Problem : HTTP error. Will retry in 1 seconds. 2 retries left.",
+    "WL": f"Warning: {transfer.TOO_LATE}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", [line for line in RETRIES.splitlines() if line])
+def test_it_tries_again_as_the_real_one_does(row: str, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    fails, options, out, err, status, pauses = (part.strip() for part in row.split("|"))
+    waited: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(transfer, "pause_for", wait)
+    clock = iter(range(100))
+    monkeypatch.setattr(transfer, "elapsed_since", lambda began: sum(waited) + next(clock) / 1000)
+    web.failures = int(fails)
+    try:
+        found = run_ours(f"curl {options.replace('$U', web.url)}", {})
+    finally:
+        web.failures = 0
+    lines = [ERRORS.get(line, line) for line in filter(None, err.split(","))]
+    assert plain(found[1]).splitlines() == lines and found[2] == int(status), found
+    assert found[0].replace("\n", "") == out.replace(",", "")
+    assert waited == [float(one) for one in filter(None, pauses.split(","))]

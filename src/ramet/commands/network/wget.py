@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import posixpath
-import re
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -14,8 +12,10 @@ from typing import Final
 from urllib.parse import unquote
 
 from ramet.commands.framework.command import Command, UsageError, flag, several, value
+from ramet.commands.network.headers import FIXED, PERSONAL, attachment_name, basic, is_header, length_of
 from ramet.commands.network.session import door_of
 from ramet.core.errors import reason
+from ramet.core.ops import make_dirs
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
@@ -258,19 +258,16 @@ def _headers(run: _Run, target: Target, first: Target, content: bytes | None, st
         found.append(("Referer", o.referer))
     user = o.user or first.user
     if user and trusted:
-        token = base64.b64encode(encode(f"{user}:{o.password or first.password or ''}")).decode()
-        found.append(("Authorization", f"Basic {token}"))
+        found.append(("Authorization", basic(user, o.password or first.password or "")))
     if content is not None:
         found += [("Content-Type", "application/x-www-form-urlencoded"), ("Content-Length", str(len(content)))]
     for line in o.headers:
         key, mark, text = line.partition(":")
         key, text = key.strip(), text.strip()
-        if not mark or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", key) or re.search(r"[\r\n\0]", text):
+        if not mark or not is_header(key, text):
             raise WgetError(PARSE, f"wget: --header: Invalid header ‘{line[:60]}’.")
         lowered = key.lower()
-        if lowered in ("host", "content-length", "transfer-encoding"):
-            continue
-        if not trusted and lowered in ("authorization", "cookie"):
+        if lowered in FIXED or (not trusted and lowered in PERSONAL):
             continue
         found = [row for row in found if row[0].lower() != lowered] + ([(key, text)] if text else [])
     return found
@@ -290,15 +287,14 @@ async def _take(
             text = "Remote file does not exist -- broken link!!!"
         if not o.content_on_error:
             raise WgetError(AUTHENTICATION if exchange.status == 401 else SERVER, text)
-    length = exchange.header("content-length")
-    total = int(length) if length is not None and length.isdecimal() else None
+    total = length_of(exchange)
     kind = (exchange.header("content-type") or "").partition(";")[0]
     run.say(f"Length: {'unspecified' if total is None else total}{f' [{kind}]' if kind else ''}\n")
     if o.spider:
         run.say("Remote file exists.\n\n")
         return b""
     append = start > 0 and exchange.status == 206
-    if o.content_disposition and name is None and (said := _disposition(exchange)):
+    if o.content_disposition and name is None and (said := attachment_name(exchange)):
         saved = posixpath.join(o.prefix, said) if o.prefix else said
     shown = "STDOUT" if o.output == "-" else o.output or saved
     run.say(f"Saving to: ‘{shown}’\n\n")
@@ -326,22 +322,10 @@ async def _take(
 
 async def _create(run: _Run, name: str, append: bool) -> Writer:
     try:
-        await _make_directories(run.proc, posixpath.dirname(name))
+        await make_dirs(run.proc.fs, run.proc.path(posixpath.dirname(name) or "."))
         return await run.proc.create(name, append=append)
     except OSError as error:
         raise WgetError(FILE, f"{name}: {reason(error)}\n\nCannot write to ‘{name}’ ({reason(error)}).") from None
-
-
-async def _make_directories(proc: Proc, directory: str) -> None:
-    if not directory or directory == "/":
-        return
-    try:
-        await proc.fs.mkdir(proc.path(directory))
-    except FileExistsError:
-        return
-    except FileNotFoundError:
-        await _make_directories(proc, posixpath.dirname(directory))
-        await proc.fs.mkdir(proc.path(directory))
 
 
 async def _size(proc: Proc, name: str) -> int | None:
@@ -358,12 +342,6 @@ def _name_of(target: Target, o: WgetOptions) -> str:
     if target.query is not None:
         name += "?" + target.query.replace("/", "%2F")
     return posixpath.join(o.prefix, name) if o.prefix else name
-
-
-def _disposition(exchange: Exchange) -> str:
-    found = re.search(r'filename\s*=\s*"?([^";]+)', exchange.header("content-disposition") or "", re.IGNORECASE)
-    name = "" if found is None else found[1].replace("\\", "/").rpartition("/")[2].strip()
-    return "" if name in (".", "..") else name
 
 
 def _failed(failure: NetworkFailure, target: Target) -> WgetError:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import quote_from_bytes
 
 from ramet.commands.framework.command import Command, UsageError
 from ramet.commands.network.curl.cookies import Jar
-from ramet.commands.network.curl.data import Payload, form, header_lines, posted, read_file, upload
+from ramet.commands.network.curl.data import Payload, header_lines, posted, read_file, upload
+from ramet.commands.network.curl.forms import form
 from ramet.commands.network.curl.globs import expand, named
 from ramet.commands.network.curl.options import FORMS, VERSION_TEXT, CurlError, CurlOptions, Status
 from ramet.commands.network.curl.transfer import Shared, Transfer
@@ -30,6 +32,9 @@ async def _curl(proc: Proc, o: CurlOptions, operands: list[str]) -> int:
         return int(Status.RESOLVE)
     if not operands and not o.urls:
         raise UsageError("no URL specified", 2)
+    if o.fail and o.fail_with_body:
+        later = next(name for name, _ in reversed(o.order) if name in ("fail", "fail_with_body"))
+        raise UsageError(f"option {'-f' if later == 'fail' else '--fail-with-body'}: is badly used here", 2)
     try:
         shared = await _shared(proc, o, door)
         transfers = await _transfers(proc, o, shared, operands)
@@ -42,7 +47,7 @@ async def _curl(proc: Proc, o: CurlOptions, operands: list[str]) -> int:
     if shared.dump is not None:
         await proc.close(shared.dump)
     if o.cookie_jar and shared.jar is not None:
-        await _save(proc, o.cookie_jar, shared.jar)
+        await _save(proc, o.cookie_jar, shared.jar, quiet=o.silent)
     return status
 
 
@@ -84,7 +89,7 @@ async def _run(proc: Proc, o: CurlOptions, transfers: list[Transfer], form_text:
 
 
 async def _transfers(proc: Proc, o: CurlOptions, shared: Shared, operands: list[str]) -> list[Transfer]:
-    """One transfer for each URL; the nth `-o` or `-O` belongs to the nth URL."""
+    """One transfer for each URL; the nth `-o` or `-O`, and the nth `-T`, belong to the nth URL."""
     outputs: list[str | None] = []
     urls: list[str] = []
     for name, text in o.order or [("", word) for word in operands]:  # without options there is no order
@@ -98,14 +103,21 @@ async def _transfers(proc: Proc, o: CurlOptions, shared: Shared, operands: list[
     for at, url in enumerate(urls):
         output = outputs[at] if at < len(outputs) else None
         remote = o.remote_name_all if at >= len(outputs) else output is None
-        for whole, chosen in [(url, ())] if o.globoff else expand(url):
-            asked = _with_query(whole, shared) if o.get else whole
-            asked = _upload_name(o, asked)
-            target = named(output, chosen) if output is not None else None
-            transfer = Transfer(proc, o, shared, asked, target, remote)
-            transfer.report.number = len(made)
-            made.append(transfer)
+        for sent in _globbed(o, o.upload[at]) if at < len(o.upload) else [(None, ())]:
+            payload = shared.payload if sent[0] is None else await upload(proc, sent[0], max(0, o.continue_at or 0))
+            for whole, chosen in _globbed(o, url):
+                asked = _with_query(whole, shared) if o.get else whole
+                if sent[0] is not None:
+                    asked = _upload_name(sent[0], asked)
+                target = named(output, chosen) if output is not None else None
+                transfer = Transfer(proc, o, shared, asked, target, remote, payload, uploads=sent[0] is not None)
+                transfer.report.number = len(made)
+                made.append(transfer)
     return made
+
+
+def _globbed(o: CurlOptions, text: str) -> Iterable[tuple[str, tuple[str, ...]]]:
+    return [(text, ())] if o.globoff else expand(text)
 
 
 def _with_query(url: str, shared: Shared) -> str:
@@ -116,22 +128,21 @@ def _with_query(url: str, shared: Shared) -> str:
     return head + ("&" if "?" in head else "?") + data + mark + fragment
 
 
-def _upload_name(o: CurlOptions, url: str) -> str:
-    if o.upload and url.endswith("/") and o.upload[0] not in ("-", "."):
-        return url + quote_from_bytes(encode(o.upload[0].rpartition("/")[2]))
+def _upload_name(word: str, url: str) -> str:
+    if url.endswith("/") and word not in ("-", "."):
+        return url + quote_from_bytes(encode(word.rpartition("/")[2]))
     return url
 
 
 async def _shared(proc: Proc, o: CurlOptions, door: SessionDoor) -> Shared:
-    headers = await header_lines(proc, o.headers)
-    payload, posts, query = await _payload(proc, o, headers)
-    shared = Shared(door, await _jar(proc, o), payload, posts, headers, query=query)
+    headers = await header_lines(proc, o.headers, o.silent)
+    payload, query = await _payload(proc, o, headers)
+    shared = Shared(door, await _jar(proc, o), payload, headers, query=query)
     if o.cacert:
         try:
             shared.authorities = decode(b"".join([block async for block in read_file(proc, o.cacert)]))
         except OSError:
-            why = f"error setting certificate verify locations:  CAfile: {o.cacert} CApath: none"
-            raise CurlError(Status.AUTHORITIES, why) from None
+            raise CurlError(Status.AUTHORITIES, f"error setting certificate file: {o.cacert}") from None
     if o.dump_header:
         shared.dump = proc.stdout if o.dump_header == "-" else await _create(proc, o.dump_header)
     return shared
@@ -145,27 +156,22 @@ async def _create(proc: Proc, word: str) -> Writer:
         raise CurlError(Status.WRITE, "Failure writing output to destination") from None
 
 
-async def _payload(proc: Proc, o: CurlOptions, headers: list[str]) -> tuple[Payload | None, bool, str]:
-    """What is sent, whether it is POSTed, and what goes into the query instead (-G)."""
+async def _payload(proc: Proc, o: CurlOptions, headers: list[str]) -> tuple[Payload | None, str]:
+    """What is POSTed, and what goes into the query instead (-G)."""
     data = await posted(proc, o)
     has_form = any(name in FORMS for name, _ in o.order)
-    if sum((data is not None and not o.get, has_form, bool(o.upload))) > 1 or (
-        o.head and data is not None and not o.get
-    ):
+    ways = sum((data is not None and not o.get, has_form, bool(o.upload), o.head))
+    if ways > 1:
         if not o.silent:
             proc.stderr.write(b"Warning: You can only select one HTTP request method!\n")
         raise UsageError("", 2, hint=False)
     if has_form:
-        return await form(proc, o), True, ""
-    if o.upload:
-        return await upload(proc, o.upload[0]), False, ""
-    if data is None:
-        return None, False, ""
-    if o.get:
-        return None, False, decode(data)
+        return await form(proc, o), ""
+    if data is None or o.get:
+        return None, "" if data is None else decode(data)
     own = {line.partition(":")[0].strip().lower() for line in headers}
     kind = [] if "content-type" in own or o.json else [("Content-Type", URLENCODED)]
-    return Payload(len(data), content=data, headers=kind), True, ""
+    return Payload(len(data), content=data, headers=kind), ""
 
 
 async def _jar(proc: Proc, o: CurlOptions) -> Jar | None:
@@ -184,7 +190,7 @@ async def _jar(proc: Proc, o: CurlOptions) -> Jar | None:
     return jar
 
 
-async def _save(proc: Proc, word: str, jar: Jar) -> None:
+async def _save(proc: Proc, word: str, jar: Jar, *, quiet: bool) -> None:
     if word == "-":
         await proc.emit(encode(jar.dump()))
         return
@@ -193,7 +199,8 @@ async def _save(proc: Proc, word: str, jar: Jar) -> None:
         writer.write(encode(jar.dump()))
         await proc.close(writer)
     except OSError as error:
-        proc.stderr.write(encode(f"WARNING: failed to save cookies in {word}: {reason(error)}\n"))
+        if not quiet:
+            proc.stderr.write(encode(f"WARNING: failed to save cookies in {word}: {reason(error)}\n"))
 
 
 async def _write_out_form(proc: Proc, o: CurlOptions) -> str:

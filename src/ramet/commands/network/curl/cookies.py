@@ -62,7 +62,7 @@ class Jar:
             self._cookies[key] = cookie
 
     def load(self, text: str, *, junk_session: bool = False) -> None:
-        """Read a file: the Netscape format, or header lines."""
+        """Read a file in the Netscape format."""
         for line in text.splitlines():
             http_only = line.startswith("#HttpOnly_")
             line = line.removeprefix("#HttpOnly_")
@@ -133,7 +133,8 @@ class Jar:
         fitting = [one for one in reversed(self._cookies.values()) if one.fits(target, now)]
         fitting.sort(key=lambda one: -len(one.path))
         pairs = [f"{one.name}={one.value}" for one in fitting]
-        return "; ".join([*pairs, *(self.literal if first_host else ())]) or None
+        given = [";".join(self.literal)] if first_host and self.literal else []
+        return "; ".join([*pairs, *given]) or None
 
     def dump(self) -> str:
         return HEADER + "".join(one.line() + "\n" for one in reversed(self._cookies.values()))

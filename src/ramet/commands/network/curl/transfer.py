@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import errno
 import posixpath
-import re
 import time
 import zlib
 from collections.abc import AsyncIterator
@@ -18,8 +16,10 @@ from ramet.commands.network.curl.cookies import Jar
 from ramet.commands.network.curl.data import Payload
 from ramet.commands.network.curl.options import VERSION_TEXT, CurlError, CurlOptions, Status
 from ramet.commands.network.curl.write_out import Report
+from ramet.commands.network.headers import FIXED, PERSONAL, attachment_name, basic, is_header, length_of
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled, TimeUp
+from ramet.core.ops import make_dirs
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
@@ -30,16 +30,22 @@ from ramet.network.targets import BadScheme, BadURL, Target, parse_url
 
 REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
-UNTOUCHED: Final = frozenset(("authorization", "cookie"))
-"""Headers of the command line that go to the first host only."""
 LONGEST_PAUSE: Final = 600.0
-LARGEST_HEADER: Final = 300 << 10
+TOO_LATE: Final = "The Retry-After: time would make this command line exceed the maximum allowed time for retries."
 CERTIFICATE_HELP: Final = (
     "\nMore details here: https://curl.se/docs/sslcerts.html\n\n"
     "curl failed to verify the legitimacy of the server and therefore could not\n"
     "establish a secure connection to it. To learn more about this situation and\n"
     "how to fix it, please visit the web page mentioned above."
 )
+
+
+pause_for = asyncio.sleep
+"""Waits between retries."""
+
+
+def elapsed_since(began: float) -> float:
+    return time.monotonic() - began
 
 
 @dataclass
@@ -49,8 +55,7 @@ class Shared:
     door: SessionDoor
     jar: Jar | None
     payload: Payload | None
-    posts: bool
-    """Whether the payload makes the request a POST; else it is an upload."""
+    """What is POSTed."""
     headers: list[str]
     authorities: str | None = None
     dump: Writer | None = None
@@ -60,10 +65,15 @@ class Shared:
 
 class Transfer:
     def __init__(
-        self, proc: Proc, o: CurlOptions, shared: Shared, url: str, output: str | None, remote_name: bool
-    ) -> None:
+        self, proc: Proc, o: CurlOptions, shared: Shared, url: str, output: str | None, remote_name: bool,
+        payload: Payload | None, *, uploads: bool,
+    ) -> None:  # fmt: skip
         self._proc, self._o, self._shared = proc, o, shared
         self._url, self._output, self._remote_name = url, output, remote_name
+        self._payload, self._uploads = payload, uploads
+        """What is sent, and whether by PUT."""
+        self._place: Target | None = None
+        """Where the last request went."""
         self.report = Report(url, url_effective=url)
         self._started = 0.0
         self._length: int | None = None
@@ -73,32 +83,29 @@ class Transfer:
     async def run(self) -> Report:
         """Transfer with retries; the report has the exit status and the error."""
         o, began = self._o, time.monotonic()
-        pause = o.retry_delay or 1.0
+        delay = o.retry_delay or 1.0
         for left in range(o.retry, -1, -1):
             error = await self._attempt()
-            again = error is not None and left > 0 and self._passes(error)
-            wait = self._retry_after() or pause
-            if o.retry_max_time and time.monotonic() - began + wait > o.retry_max_time:
-                again = False
-            if not again or error is None:
+            if error is None:
                 break
-            said = (
-                "timeout"
-                if error.status is Status.TIMEOUT
-                else "HTTP error"
-                if error.status is Status.HTTP
-                else "error"
-            )
-            text = f"Warning: Problem : {said}. Will retry in {wait:g} seconds. {left} retries left.\n"
-            if not o.silent or o.show_error:
+            if error.status is not Status.OK and (error.always or not o.silent or o.show_error):
+                self._proc.stderr.write(encode(f"curl: ({int(error.status)}) {error.text}\n"))
+            spent, asked = elapsed_since(began), self._retry_after()
+            if not left or not self._passes(error) or (o.retry_max_time and spent >= o.retry_max_time):
+                break
+            if o.retry_max_time and asked and spent + asked > o.retry_max_time:
+                if not o.silent:
+                    self._proc.stderr.write(encode(f"Warning: {TOO_LATE}\n"))
+                break
+            wait = asked or delay
+            if not o.silent:
+                text = f"Warning: Problem{_problem(error)}. Will retry in {wait:g} seconds. {left} retries left.\n"
                 self._proc.stderr.write(encode(text))
-            await asyncio.sleep(wait)
-            pause = pause if o.retry_delay else min(pause * 2, LONGEST_PAUSE)
+            await pause_for(wait)
+            delay = delay if o.retry_delay else min(delay * 2, LONGEST_PAUSE)
             self.report = Report(self._url, self.report.number, self._url)
         if error is not None and error.status is not Status.OK:
             self.report.exitcode, self.report.error = int(error.status), error.text
-            if error.always or not o.silent or o.show_error:
-                self._proc.stderr.write(encode(f"curl: ({int(error.status)}) {error.text}\n"))
             if o.remove_on_error and self._writer is not None and self.report.filename:
                 await self._proc.fs.remove(self._proc.path(self.report.filename))
         return self.report
@@ -110,11 +117,11 @@ class Transfer:
 
     def _retry_after(self) -> float:
         said = next((text for name, text in self.report.headers if name.lower() == "retry-after"), "")
-        return min(float(said), LONGEST_PAUSE) if said.isdecimal() and not self._o.retry_delay else 0.0
+        return min(float(said), LONGEST_PAUSE) if said.isascii() and said.isdecimal() else 0.0
 
     async def _attempt(self) -> CurlError | None:
         """One try. A status that is worth a retry is an error of status OK, if it is the last one."""
-        o, self._started = self._o, time.monotonic()
+        o, self._started, self._wrote = self._o, time.monotonic(), 0
         try:
             async with asyncio.timeout(o.max_time or None) as bound:
                 await self._follow()
@@ -163,7 +170,7 @@ class Transfer:
             FailureKind.CONNECT: (
                 Status.CONNECT, f"Failed to connect to {host} port {port} after {took} ms: Couldn't connect to server"
             ),
-            FailureKind.CERTIFICATE: (Status.CERTIFICATE, f"SSL certificate problem: {failure.text}{CERTIFICATE_HELP}"),
+            FailureKind.CERTIFICATE: (Status.CERTIFICATE, _certificate_text(failure.text, host) + CERTIFICATE_HELP),
             FailureKind.TLS: (Status.TLS, "TLS connect error: the server does not speak TLS, or not this version"),
             FailureKind.EMPTY: (Status.EMPTY, "Empty reply from server"),
             FailureKind.RESET: (Status.RECEIVE, "Recv failure: Connection reset by peer"),
@@ -174,24 +181,28 @@ class Transfer:
 
     # ---------------------------------------------------------------------------------------------- following
 
-    _place: Target | None = None
-
     async def _follow(self) -> None:
         o, report = self._o, self.report
         at = first = _parse(self._url)
         self._place = at
-        method, payload = self._method(), self._shared.payload
-        posts = payload is not None and self._shared.posts
-        resume = await self._resume_at()
-        user = o.user or (f"{at.user}:{at.password or ''}" if at.user is not None else "")
+        if not o.remote_header_name:
+            self._name(None)  # a URL without a name is an error before it is asked for
+        method, payload = self._method(), self._payload
+        posts = payload is not None and not self._uploads
+        resume = 0 if self._uploads else await self._resume_at()
+        user = o.user or ("" if at.user is None else f"{at.user}:{at.password or ''}")
+        referer, auto = o.referer.removesuffix(";auto"), o.referer.endswith(";auto")
         for count in range(o.max_redirs + 1):
             trusted = o.location_trusted or at.origin == first.origin
+            report.referer = referer or None
             headers = self._headers(at, payload, user if trusted else "", trusted, resume)
             body = payload.body() if payload is not None else None
             report.url_effective, report.method, report.scheme = at.url, method, at.scheme
             self._place = at
+            head = [f"{method} {at.request_line} HTTP/1.1", *(f"{name}: {text}" for name, text in headers), ""]
+            report.size_request += sum(len(encode(line)) + 2 for line in head)
             if o.verbose:
-                self._show_request(method, at, headers)
+                self._proc.stderr.write(encode("".join(f"> {line}\r\n" for line in head)))
             waits = Waits(o.connect_timeout or None, None, not o.insecure, self._shared.authorities)
             caller = self._shared.door.caller("curl")
             async with self._shared.door.door.open(caller, method, at, headers, body, waits=waits) as exchange:
@@ -206,9 +217,10 @@ class Transfer:
                 if not o.request and method != "HEAD":
                     method = "GET"
                 payload, posts = None, False
+            if auto:
+                referer = at.url
             at = following
-        text = f"Maximum ({o.max_redirs}) redirects followed"
-        raise CurlError(Status.REDIRECTS, text)
+        raise CurlError(Status.REDIRECTS, f"Maximum ({o.max_redirs}) redirects followed")
 
     def _method(self) -> str:
         o = self._o
@@ -216,18 +228,19 @@ class Transfer:
             return o.request
         if o.head:
             return "HEAD"
-        if self._shared.payload is None:
+        if self._payload is None:
             return "GET"
-        return "POST" if self._shared.posts else "PUT"
+        return "PUT" if self._uploads else "POST"
 
     def _headers(
         self, at: Target, payload: Payload | None, user: str, trusted: bool, resume: int
     ) -> list[tuple[str, str]]:
         """The headers of a request, in the order of curl; `-H` replaces, removes and adds."""
         o = self._o
-        found: list[tuple[str, str]] = [("Host", at.authority)]
+        found: list[tuple[str, str]] = [("Host", at.authority), *(() if payload is None else payload.first)]
         if user:
-            found.append(("Authorization", "Basic " + base64.b64encode(encode(user)).decode()))
+            name, _, word = user.partition(":")
+            found.append(("Authorization", basic(name, word)))
         elif o.bearer and trusted:
             found.append(("Authorization", f"Bearer {o.bearer}"))
         if o.range:
@@ -241,8 +254,8 @@ class Transfer:
             found.append(("Accept", "*/*"))
         if o.compressed:
             found.append(("Accept-Encoding", "deflate, gzip"))
-        if o.referer:
-            found.append(("Referer", o.referer.removesuffix(";auto")))
+        if self.report.referer:
+            found.append(("Referer", self.report.referer))
         cookie = None if self._shared.jar is None else self._shared.jar.header(at, first_host=trusted)
         if cookie:
             found.append(("Cookie", cookie))
@@ -265,21 +278,15 @@ class Transfer:
             if not mark and line.endswith(";"):
                 name, text, mark = line[:-1], "", ";"
             name, text = name.strip(), text.strip()
-            if not mark or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or re.search(r"[\r\n\0]", text):
+            if not mark or not is_header(name, text) or name.lower() in FIXED:
                 continue
-            if name.lower() in UNTOUCHED and not trusted:
+            if name.lower() in PERSONAL and not trusted:
                 continue
-            if name.lower() in ("host", "transfer-encoding", "content-length"):
-                continue  # the host that was checked is the host that is named, and a body is as long as it is
             found = [row for row in found if row[0].lower() != name.lower()]
             last = [row for row in last if row[0].lower() != name.lower()]
             if text or mark == ";":
                 added.append((name, text))
         return [*found, *added, *last]
-
-    def _show_request(self, method: str, at: Target, headers: list[tuple[str, str]]) -> None:
-        lines = [f"{method} {at.request_line} HTTP/1.1", *(f"{name}: {text}" for name, text in headers), ""]
-        self._proc.stderr.write(encode("".join(f"> {line}\r\n" for line in lines)))
 
     # ---------------------------------------------------------------------------------------------- receiving
 
@@ -304,13 +311,17 @@ class Transfer:
                 following = at.join(location)
                 report.redirect_url = following.url
             except BadURL as error:
+                report.redirect_url = location
                 if o.location or o.location_trusted:
-                    raise _bad(error) from None
+                    scheme = isinstance(error, BadScheme)
+                    why = "Unsupported URL scheme" if scheme else "Malformed input to a URL function"
+                    text = f"The redirect target URL could not be parsed: {why}"
+                    raise CurlError(Status.PROTOCOL if scheme else Status.URL, text) from None
         failed = exchange.status >= 400 and (o.fail or o.fail_with_body)
         if failed and not o.fail_with_body:
             raise self._http_error(exchange.status)
         follows = following is not None and (o.location or o.location_trusted)
-        self._length = _length(exchange) if method != "HEAD" else 0
+        self._length = length_of(exchange) if method != "HEAD" else 0
         if follows:
             if o.include or o.head:
                 await self._write(head)
@@ -325,14 +336,19 @@ class Transfer:
         await self._open_output(exchange, append=bool(resume) and exchange.status == 206)
         if o.include or o.head:
             await self._write(head)
+        if not o.head:
+            await self._write_body(exchange)
+        if failed:
+            raise self._http_error(exchange.status)
+        return None
+
+    async def _write_body(self, exchange: Exchange) -> None:
+        o, report = self._o, self.report
         async for block in self._body(exchange):
             report.size_download += len(block)
             if o.max_filesize and report.size_download > o.max_filesize:
                 raise CurlError(Status.SIZE, "Maximum file size exceeded")
             await self._write(block)
-        if failed:
-            raise self._http_error(exchange.status)
-        return None
 
     def _fill_in(self, exchange: Exchange, at: Target, payload: Payload | None) -> None:
         report, marks = self.report, exchange.marks
@@ -361,7 +377,10 @@ class Transfer:
                 yield block
             return
         if packed not in ("gzip", "x-gzip", "deflate"):
-            raise CurlError(Status.ENCODING, "Unrecognized content encoding type. libcurl understands deflate, gzip")
+            raise CurlError(
+                Status.ENCODING,
+                "Unrecognized content encoding type. libcurl understands deflate, gzip content encodings.",
+            )
         inflater = zlib.decompressobj(47)
         most = self._shared.door.door.limits.body_bytes
         size = 0
@@ -377,8 +396,9 @@ class Transfer:
                         )
                     if piece:
                         yield piece
-        except zlib.error:
-            raise CurlError(Status.ENCODING, "Error while processing content unencoding: invalid data") from None
+        except zlib.error as error:
+            why = str(error).rpartition(": ")[2]
+            raise CurlError(Status.ENCODING, f"Error while processing content unencoding: {why}") from None
 
     # ---------------------------------------------------------------------------------------------- writing
 
@@ -399,7 +419,7 @@ class Transfer:
         o = self._o
         name = self._output
         if name is None and self._remote_name:
-            said = _disposition(exchange) if exchange is not None and o.remote_header_name else ""
+            said = attachment_name(exchange) if exchange is not None and o.remote_header_name else ""
             path = _parse(self._url).path if not said else ""
             name = said or unquote(path.rpartition("/")[2], errors="surrogateescape").replace("/", "_")
             if not name or name in (".", ".."):
@@ -416,23 +436,12 @@ class Transfer:
         self.report.filename = name
         try:
             if self._o.create_dirs:
-                await self._make_directories(posixpath.dirname(name))
+                await make_dirs(self._proc.fs, self._proc.path(posixpath.dirname(name) or "."))
             self._writer = await self._proc.create(name, append=append)
         except OSError as error:
             if not self._o.silent or self._o.show_error:
                 self._proc.stderr.write(encode(f"Warning: Failed to open the file {name}: {reason(error)}\n"))
             raise CurlError(Status.WRITE, "Failure writing output to destination") from None
-
-    async def _make_directories(self, directory: str) -> None:
-        if not directory or directory == "/":
-            return
-        try:
-            await self._proc.fs.mkdir(self._proc.path(directory))
-        except FileExistsError:
-            return
-        except FileNotFoundError:
-            await self._make_directories(posixpath.dirname(directory))
-            await self._proc.fs.mkdir(self._proc.path(directory))
 
     async def _write(self, data: bytes) -> None:
         writer = self._writer or self._proc.stdout
@@ -446,6 +455,21 @@ class Transfer:
             raise CurlError(Status.WRITE, "Failure writing output to destination") from None
         self._wrote += len(data)
         await self._proc.budget.yield_turn()
+
+
+def _problem(error: CurlError) -> str:
+    """Why there is another try."""
+    if error.status is Status.CONNECT:
+        return " : connection refused"
+    if not error.transient:
+        return " (retrying all errors)"
+    return " : timeout" if error.status in (Status.TIMEOUT, Status.RESOLVE) else " : HTTP error"
+
+
+def _certificate_text(text: str, host: str) -> str:
+    if "mismatch" in text:
+        return f"SSL: no alternative certificate subject name matches target host name '{host}'"
+    return f"SSL certificate problem: {text}"
 
 
 def _parse(url: str) -> Target:
@@ -466,16 +490,3 @@ def _head_of(exchange: Exchange) -> bytes:
         f"{exchange.version} {exchange.status} "
     )  # fmt: skip
     return encode("\r\n".join([first, *(f"{name}: {text}" for name, text in exchange.headers), "", ""]))
-
-
-def _length(exchange: Exchange) -> int | None:
-    said = exchange.header("content-length")
-    return int(said) if said is not None and said.isdecimal() else None
-
-
-def _disposition(exchange: Exchange) -> str:
-    """The name that Content-Disposition gives; never a path."""
-    said = exchange.header("content-disposition") or ""
-    found = re.search(r'filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))', said, re.IGNORECASE)
-    name = "" if found is None else (found[1] if found[1] is not None else found[2])
-    return name.replace("\\", "/").rpartition("/")[2].strip()

@@ -26,6 +26,7 @@ class Report:
     version: str = "0"
     content_type: str | None = None
     redirect_url: str | None = None
+    referer: str | None = None
     redirects: int = 0
     size_download: int = 0
     size_upload: int = 0
@@ -54,7 +55,8 @@ class Report:
             "filename_effective": self.filename, "http_code": self.status, "http_connect": 0,
             "http_version": self.version, "local_ip": "", "local_port": 0, "method": self.method,
             "num_connects": self.connects, "num_headers": len(self.headers), "num_redirects": self.redirects,
-            "redirect_url": self.redirect_url, "referer": None, "remote_ip": self.remote_ip,
+            "redirect_url": self.redirect_url, "referer": self.referer, "remote_ip": self.remote_ip,
+            "proxy_ssl_verify_result": 0,
             "remote_port": self.remote_port, "response_code": self.status, "scheme": self.scheme.upper() or None,
             "size_download": self.size_download, "size_header": self.size_header, "size_request": self.size_request,
             "size_upload": self.size_upload, "speed_download": int(self.size_download / took),
