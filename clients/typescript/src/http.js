@@ -14,6 +14,7 @@ import { given } from "./wire.js";
  * @property {Content} [body]
  * @property {Record<string, string | undefined>} [headers]
  * @property {number[]} [fine] statuses of 300 and above that are answers
+ * @property {boolean} [any] whether every status is an answer
  */
 
 export class Http {
@@ -39,7 +40,7 @@ export class Http {
    * @param {Changing} options
    * @returns {Promise<Answer>}
    */
-  async send(method, path, { json, body, headers = {}, fine = [] }, { signal, idempotencyKey }) {
+  async send(method, path, { json, body, headers = {}, fine = [], any = false }, { signal, idempotencyKey }) {
     const type = json !== undefined ? "application/json" : body !== undefined ? "application/octet-stream" : undefined;
     const all = given({ ...this.#headers, "content-type": type, "idempotency-key": idempotencyKey, ...headers });
     const content = json === undefined ? body : JSON.stringify(json);
@@ -47,7 +48,7 @@ export class Http {
       method, path, headers: /** @type {Record<string, string>} */ (all),
       ...(content === undefined ? {} : { body: content }), ...(signal === undefined ? {} : { signal }),
     });
-    if (answer.status >= 300 && !fine.includes(answer.status)) throw refusal(answer.status, await answer.bytes());
+    if (!any && answer.status >= 300 && !fine.includes(answer.status)) throw refusal(answer.status, await answer.bytes());
     return answer;
   }
 

@@ -20,6 +20,8 @@ export { Session, Workspace } from "./workspace.js";
  * @typedef {import("./types.js").Costs} Costs
  * @typedef {import("./types.js").Damage} Damage
  * @typedef {import("./types.js").EndedJob} EndedJob
+ * @typedef {import("./types.js").ListeningPort} ListeningPort
+ * @typedef {import("./types.js").PortAnswer} PortAnswer
  * @typedef {import("./types.js").Question} Question
  * @typedef {import("./types.js").ExecOptions} ExecOptions
  * @typedef {import("./types.js").FeedEvent} FeedEvent

@@ -12,8 +12,8 @@ import {
 /**
  * @import {
  *   Abortable, Bisected, BlameLine, Bytes, Change, Changing, CommandRecord, Content, EndedJob, Keeping, Merged,
- *   MountInfo, Pin, Pushed, PushOptions, Question, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching,
- *   WorkspaceInfo
+ *   ListeningPort, MountInfo, Pin, PortAnswer, Pushed, PushOptions, Question, Retention, Revision, SessionInfo, Shredded,
+ *   Tag, WaitingPush, Watching, WorkspaceInfo
  * } from "./types.js"
  */
 /** @import { Http } from "./http.js" */
@@ -110,7 +110,8 @@ export class Place extends Shell {
    */
   async complete(line, options = {}) {
     const { session, revision } = known("complete", options, "session", "revision");
-    return this.#http.get(`${this.#url}/completions${query({ line, session, revision })}`, options);
+    const found = await this.#http.get(`${this.#url}/completions${query({ line, session, revision })}`, options);
+    return { start: found["start"], words: found["words"] };
   }
 
   /**
@@ -136,6 +137,41 @@ export class Place extends Shell {
   async answer(number, allow, options = {}) {
     known("answer", options);
     await this.#http.post(`${this.#url}/questions/${number}`, { allow }, options);
+  }
+
+  /**
+   * The ports at which programs of the workspace listen, while the server has it open.
+   * @param {Abortable} [options]
+   * @returns {Promise<ListeningPort[]>}
+   */
+  async ports(options = {}) {
+    known("ports", options);
+    return (await this.#http.get(`${this.#url}/ports`, options))["ports"];
+  }
+
+  /**
+   * Ask a program that listens at a port of the workspace; every status is an answer. Bodies stream in both directions.
+   * No cookies pass, and no redirect is followed (without Node's `http`, one is an error).
+   * @param {number} port
+   * @param {string} [path] with its query
+   * @param {Abortable & { method?: string, headers?: Record<string, string>, body?: Content }} [options]
+   * @returns {Promise<PortAnswer>}
+   */
+  async request(port, path = "/", options = {}) {
+    const { method = "GET", headers, body } = known("request", options, "method", "headers", "body");
+    const sending = { any: true, ...(headers === undefined ? {} : { headers }), ...(body === undefined ? {} : { body }) };
+    return this.#http.send(method, `${this.#url}/ports/${port}/${path.replace(/^\//, "")}`, sending, options);
+  }
+
+  /**
+   * Make a link that opens a program in a browser of this machine, once, at an origin of its own.
+   * @param {number} port
+   * @param {Abortable} [options]
+   * @returns {Promise<string>}
+   */
+  async openPort(port, options = {}) {
+    known("openPort", options);
+    return (await this.#http.post(`${this.#url}/ports`, { port }, options))["url"];
   }
 
   /**

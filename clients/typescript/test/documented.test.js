@@ -53,7 +53,7 @@ const OPERATIONS = {
     history_merge: "merge", history_undo: "undo", history_tags: "tags", history_make_tag: "tag",
     history_untag: "untag", inside_costs: "costs", history_download: "snapshot", history_upload: "load",
     inside_history: "history", inside_ended_jobs: "endedJobs",
-    inside_completions: "complete", inside_questions: "questions", inside_answer_question: "answer",
+    inside_completions: "complete", inside_questions: "questions", ports_ports: "ports", ports_open_port: "openPort", inside_answer_question: "answer",
     inside_mounts: "mounts", inside_mount: "mount", inside_umount: "umount", inside_bisect: "bisect", inside_git: "git",
     care_push: "push", care_pushes: "pushes", care_push_again: "pushAgain", care_retention: "retention",
     care_set_retention: "setRetention", care_hold: "hold", care_lift: "lift", care_pin: "pin", care_grants: "grants",

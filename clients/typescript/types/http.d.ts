@@ -10,6 +10,10 @@ export type Sending = {
      * statuses of 300 and above that are answers
      */
     fine?: number[];
+    /**
+     * whether every status is an answer
+     */
+    any?: boolean;
 };
 /** @import { Abortable, Changing, ConnectOptions, Content } from "./types.js" */
 /** @import { Answer } from "./transport.js" */
@@ -20,6 +24,7 @@ export type Sending = {
  * @property {Content} [body]
  * @property {Record<string, string | undefined>} [headers]
  * @property {number[]} [fine] statuses of 300 and above that are answers
+ * @property {boolean} [any] whether every status is an answer
  */
 export declare class Http {
     #private;
@@ -33,7 +38,7 @@ export declare class Http {
      * @param {Changing} options
      * @returns {Promise<Answer>}
      */
-    send(method: string, path: string, { json, body, headers, fine }: Sending, { signal, idempotencyKey }: Changing): Promise<Answer>;
+    send(method: string, path: string, { json, body, headers, fine, any }: Sending, { signal, idempotencyKey }: Changing): Promise<Answer>;
     /**
      * @param {string} method
      * @param {string} path

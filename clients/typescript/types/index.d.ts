@@ -18,6 +18,8 @@ export type Content = import("./types.js").Content;
 export type Costs = import("./types.js").Costs;
 export type Damage = import("./types.js").Damage;
 export type EndedJob = import("./types.js").EndedJob;
+export type ListeningPort = import("./types.js").ListeningPort;
+export type PortAnswer = import("./types.js").PortAnswer;
 export type Question = import("./types.js").Question;
 export type ExecOptions = import("./types.js").ExecOptions;
 export type FeedEvent = import("./types.js").FeedEvent;
@@ -65,6 +67,8 @@ export type WriteOptions = import("./types.js").WriteOptions;
  * @typedef {import("./types.js").Costs} Costs
  * @typedef {import("./types.js").Damage} Damage
  * @typedef {import("./types.js").EndedJob} EndedJob
+ * @typedef {import("./types.js").ListeningPort} ListeningPort
+ * @typedef {import("./types.js").PortAnswer} PortAnswer
  * @typedef {import("./types.js").Question} Question
  * @typedef {import("./types.js").ExecOptions} ExecOptions
  * @typedef {import("./types.js").FeedEvent} FeedEvent

@@ -317,6 +317,23 @@ export interface Question {
     /** Seconds since the epoch. */
     askedAt: number;
 }
+/** A port at which a program of the workspace listens. */
+export interface ListeningPort {
+    port: number;
+    /** `127.0.0.1`, `0.0.0.0`, `::1` or `::`. */
+    address: string;
+    /** The command line of the program; empty where it is not known. */
+    program: string;
+    /** Its number in the box; 0 where it is not known. */
+    pid: number;
+}
+/** What a program has answered. */
+export interface PortAnswer {
+    status: number;
+    header: (name: string) => string | null;
+    blocks: () => AsyncIterable<Bytes>;
+    bytes: () => Promise<Bytes>;
+}
 /** A background job (`cmd &`) that has ended. */
 export interface EndedJob {
     session: string;

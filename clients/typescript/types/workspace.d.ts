@@ -1,13 +1,13 @@
 /** Workspaces and their sessions: a shell, files, and every state that was committed. */
 import { Files } from "./files.js";
 import { Job, Shell } from "./running.js";
-import type { Abortable, Bisected, BlameLine, Bytes, Change, Changing, CommandRecord, Content, EndedJob, Keeping, Merged, MountInfo, Pin, Pushed, PushOptions, Question, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching, WorkspaceInfo } from "./types.js";
+import type { Abortable, Bisected, BlameLine, Bytes, Change, Changing, CommandRecord, Content, EndedJob, Keeping, Merged, ListeningPort, MountInfo, Pin, PortAnswer, Pushed, PushOptions, Question, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching, WorkspaceInfo } from "./types.js";
 import type { Http } from "./http.js";
 /**
  * @import {
  *   Abortable, Bisected, BlameLine, Bytes, Change, Changing, CommandRecord, Content, EndedJob, Keeping, Merged,
- *   MountInfo, Pin, Pushed, PushOptions, Question, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching,
- *   WorkspaceInfo
+ *   ListeningPort, MountInfo, Pin, PortAnswer, Pushed, PushOptions, Question, Retention, Revision, SessionInfo, Shredded,
+ *   Tag, WaitingPush, Watching, WorkspaceInfo
  * } from "./types.js"
  */
 /** @import { Http } from "./http.js" */
@@ -117,6 +117,32 @@ export declare class Place extends Shell {
      * @returns {Promise<void>}
      */
     answer(number: number, allow: boolean | "host", options?: Abortable): Promise<void>;
+    /**
+     * The ports at which programs of the workspace listen, while the server has it open.
+     * @param {Abortable} [options]
+     * @returns {Promise<ListeningPort[]>}
+     */
+    ports(options?: Abortable): Promise<ListeningPort[]>;
+    /**
+     * Ask a program that listens at a port of the workspace; every status is an answer. Bodies stream in both directions.
+     * No cookies pass, and no redirect is followed (without Node's `http`, one is an error).
+     * @param {number} port
+     * @param {string} [path] with its query
+     * @param {Abortable & { method?: string, headers?: Record<string, string>, body?: Content }} [options]
+     * @returns {Promise<PortAnswer>}
+     */
+    request(port: number, path?: string, options?: Abortable & {
+        method?: string;
+        headers?: Record<string, string>;
+        body?: Content;
+    }): Promise<PortAnswer>;
+    /**
+     * Make a link that opens a program in a browser of this machine, once, at an origin of its own.
+     * @param {number} port
+     * @param {Abortable} [options]
+     * @returns {Promise<string>}
+     */
+    openPort(port: number, options?: Abortable): Promise<string>;
     /**
      * Background jobs (`cmd &`) that have ended.
      * @param {Abortable & { revision?: string }} [options]
