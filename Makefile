@@ -83,7 +83,13 @@ $(PYRIGHT): $(VENV)/.node
 	@$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) pyright@1.1.414 || \
 	  echo "cannot install pyright; its test is skipped" >&2
 
-test: $(STAMP) $(VENV)/.programs $(VENV)/.node descriptions $(PYRIGHT)
+# Accessibility rules that the console is checked with, in a browser.
+AXE := axe-core@4.14.0
+$(EMULATORS)/axe/.fetched: $(VENV)/.node Makefile
+	@mkdir -p $(@D); cd $(@D) && { $(WITH_NODE) npm pack --silent $(AXE) | xargs tar xzf && touch .fetched || \
+	  echo "cannot fetch $(AXE); the console is not checked with its rules" >&2; }
+
+test: $(STAMP) $(VENV)/.programs $(VENV)/.node descriptions $(PYRIGHT) $(EMULATORS)/axe/.fetched
 	$(WITH_NODE) $(BIN)/python -m pytest -n 2 --dist worksteal
 	@$(MAKE) --no-print-directory test-native-user
 	@$(MAKE) --no-print-directory test-typescript

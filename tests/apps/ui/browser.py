@@ -51,7 +51,8 @@ class Browser:
         self._process = subprocess.Popen(
             [PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
-             "--window-size=1280,900", "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"],
+             "--window-size=1280,900", "--disable-ipc-flooding-protection",
+             "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"],
             stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         self.complaints: list[str] = []
@@ -131,7 +132,7 @@ class Browser:
     def click(self, text: str, where: str = "main button, main a") -> None:
         has = f"(one) => one.textContent.includes({json.dumps(text)})"
         found = f"[...document.querySelectorAll({json.dumps(where)})].find({has})"
-        self.until(f"{found}.disabled !== true")
+        self.until(f"{found}.disabled !== true && !{found}.hasAttribute('aria-disabled')")
         self.run(f"{found}.click()")
 
     def fill(self, where: str, text: str) -> None:

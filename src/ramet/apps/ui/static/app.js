@@ -5,6 +5,7 @@ import { h, link, refill } from "./lib/dom.js";
 import { follow, listen, name as safe, problemBox } from "./lib/frame.js";
 import { listenToKeys } from "./lib/keys.js";
 import { parsePlace, place } from "./lib/names.js";
+import { openPalette } from "./lib/palette.js";
 import { agents } from "./views/agents.js";
 import { commands } from "./views/commands.js";
 import { compare } from "./views/compare.js";
@@ -68,7 +69,7 @@ async function show({ keep = false } = {}) {
     if (error.name === "AbortError" || signal.aborted) return;
     main.inert = false;
     if (error.status === 401) return;
-    refill(main, h("div", { class: "page" }, problemBox(error), h("p", {}, link("#/", "All workspaces"))));
+    refill(main, h("div", { class: "page" }, h("h1", {}, "This cannot be shown"), problemBox(error), h("p", {}, link("#/", "All workspaces"))));
   }
 }
 
@@ -164,5 +165,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the fragment is the place of the view
   main.focus();
 });
-listenToKeys({ q: focusQuestions });
+listenToKeys({ q: focusQuestions, may: hasToken });
+document.getElementById("goto").addEventListener("click", () => hasToken() && openPalette());
 begin();

@@ -63,11 +63,12 @@ export const icon = (kind) => svg("svg", { class: ["icon", kind], viewBox: "0 0 
 /** A button that does something; while it does, it cannot be pressed again. */
 export function button(label, act, attributes = {}) {
   const made = h("button", { type: "button", ...attributes, onclick: async (event) => {
-    made.disabled = true;
+    if (made.hasAttribute("aria-disabled")) return;
+    made.setAttribute("aria-disabled", "true"); // `disabled` would lose the focus, which a dialog gives back
     try {
       await act(event);
     } finally {
-      made.disabled = false;
+      made.removeAttribute("aria-disabled");
     }
   } }, label);
   return made;

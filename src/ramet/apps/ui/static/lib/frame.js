@@ -52,7 +52,8 @@ export function ask({ title, text, fields = [], label, danger = false, act }) {
     const go = h("button", { type: "submit", class: danger ? "danger" : "primary" }, label);
     const form = h("form", { method: "dialog", onsubmit: async (event) => {
       event.preventDefault();
-      go.disabled = true;
+      if (go.hasAttribute("aria-disabled")) return;
+      go.setAttribute("aria-disabled", "true");
       refill(errors);
       try {
         await act(Object.fromEntries(inputs.map(([field, element]) => [field.name, element.value.trim()])));
@@ -61,7 +62,7 @@ export function ask({ title, text, fields = [], label, danger = false, act }) {
       } catch (error) {
         put(errors, problemBox(error));
       } finally {
-        go.disabled = false;
+        go.removeAttribute("aria-disabled");
       }
     } },
     h("h2", { id: "asked" }, title), text ? h("p", {}, text) : null,

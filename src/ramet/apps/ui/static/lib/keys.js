@@ -1,9 +1,10 @@
-// The keyboard: help on `?`, `/` for the search of a view, `j` and `k` through what is listed, `g` to go to a view.
+// The keyboard: help on `?`, the palette on Ctrl-K, `/` for the search of a view, `j` and `k` through what is listed, `g` to go to a view.
 
 import { button, h } from "./dom.js";
+import { openPalette } from "./palette.js";
 
 const LISTED = "main .card, main .row a.message, main .command summary, main .change summary, main .totals th a";
-const HELP = [["?", "this help"], ["/", "search or filter"], ["j k", "next and previous in a list"], ["Enter", "open what is chosen"],
+const HELP = [["?", "this help"], ["Ctrl-K", "go to a workspace, view, agent or file"], ["/", "search or filter"], ["j k", "next and previous in a list"], ["Enter", "open what is chosen"],
   ["g w", "all workspaces"], ["g h", "history"], ["g f", "files"], ["g a", "agents"], ["g c", "commands"], ["g t", "terminal"], ["q", "answer a question of an agent"], ["Esc", "close a dialog"]];
 const TABS = { h: "History", f: "Files", a: "Agents", c: "Commands", t: "Terminal" };
 
@@ -11,6 +12,10 @@ const TABS = { h: "History", f: "Files", a: "Agents", c: "Commands", t: "Termina
 export function listenToKeys(acts) {
   let going = 0;
   document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "k" && !event.target.closest?.("textarea")) { // a terminal has its own Ctrl-K
+      event.preventDefault();
+      if (acts.may()) openPalette();
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, dialog")) return;
     const gone = Date.now() - going < 1500;
     going = 0;

@@ -29,7 +29,7 @@ export async function agents({ route, signal, live, reload }) {
     heading(info, "agents", route.rev),
     h("div", { class: "bar small" },
       h("nav", { class: "choices", "aria-label": "Total by" }, BY.map(([key, label]) =>
-        h("a", { class: "button", href: place("agents", { name, rev: route.rev, query: { by: key } }), "aria-pressed": String(key === by) }, label))),
+        h("a", { class: "button", href: place("agents", { name, rev: route.rev, query: { by: key } }), "aria-current": key === by && "true" }, label))),
       h("span", { class: "faint" }, plural(total, "record"))),
     costs.length ? h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Totals" }, table(name, route.rev, by, costs, keys, reload)) : h("p", { class: "faint" }, "Nothing has run here."),
     commands.length > 0 && timeline(name, route.rev, by, commands, total));
@@ -40,7 +40,7 @@ const number = (value) => value.toLocaleString("en", { maximumFractionDigits: 4 
 
 function table(name, rev, by, costs, keys, reload) {
   const networked = costs.some((one) => one.network_requests > 0);
-  const heads = [["", BY.find(([key]) => key === by)[1].slice(0, -1)], ["n", "Records"], ["n", "Failed"], ["n", "Time"], ["n", "CPU"], ["n", "Read"], ["n", "Written"], ...(networked ? [["n", "Requests"]] : []), ...keys.map((key) => ["n", oneLine(key)]), ["n", "Last"], ["", ""]];
+  const heads = [["", BY.find(([key]) => key === by)[1].slice(0, -1)], ["n", "Records"], ["n", "Failed"], ["n", "Time"], ["n", "CPU"], ["n", "Read"], ["n", "Written"], ...(networked ? [["n", "Requests"]] : []), ...keys.map((key) => ["n", oneLine(key)]), ["n", "Last"], ["", h("span", { class: "unseen" }, "Undo")]];
   return h("table", { class: "totals" },
     h("thead", {}, h("tr", {}, heads.map(([kind, label]) => h("th", { class: kind, scope: "col" }, label)))),
     h("tbody", {}, costs.map((one) => h("tr", {},

@@ -50,6 +50,8 @@ function item(context, change, open) {
   const { name, before, after, signal } = context;
   const body = h("div", { class: "body" });
   const tally = h("span", { class: "tally" });
+  const where = change.what === "removed" ? { name, rev: before, path: change.old ?? change.path } : { name, rev: after, path: change.path };
+  const shown = new Set(); // lines of the new side
   let asked = false;
   const load = async () => {
     if (asked) return;
@@ -58,18 +60,18 @@ function item(context, change, open) {
     try {
       const old = change.what === "added" || before === null ? null : await side(name, change.old ?? change.path, before, signal);
       const now = change.what === "removed" ? null : await side(name, change.path, after, signal);
-      refill(body, difference(context, change, old, now, tally));
+      const made = difference(context, change, old, now, tally, shown);
+      refill(body, about(context, change, where, shown), made);
     } catch (error) {
       asked = false;
       if (error.name !== "AbortError") refill(body, problemBox(error));
     }
   };
-  const where = change.what === "removed" ? { name, rev: before, path: change.old ?? change.path } : { name, rev: after, path: change.path };
   const made = h("details", { class: "change", open, ontoggle: () => made.open && load() },
     h("summary", {},
       h("span", { class: ["sign", change.what], title: change.what }, SIGNS[change.what], h("span", { class: "unseen" }, ` ${change.what}`)),
       h("span", { class: "path" }, change.old ? [safe(change.old), " → "] : null, safe(change.path)),
-      tally, link(place("ws", where), "view")),
+      tally),
     body);
   if (open) load();
   return made;
@@ -88,31 +90,28 @@ async function side(name, path, rev, signal) {
   }
 }
 
-function difference(context, change, old, now, tally) {
-  const shown = new Set(); // lines of the new side
-  const found = compared(context, change, old, now, tally, shown);
-  return context.talk ? [fileTalk(context.talk, change.path, shown), found] : found;
-}
-
-/** What was said of a file, and a way to say more; keyboards comment on a line from here. */
-function fileTalk(talk, path, shown) {
+/** A link to the file, what was said of it, and a way to say more; keyboards comment on a line from here. */
+function about({ talk }, { path }, where, shown) {
+  const view = link(place("ws", where), "View the file");
+  if (!talk) return h("div", { class: "about-file" }, h("div", { class: "bar" }, view));
   const list = h("div", { class: "notes" }, elsewhere(talk, path, (line) => shown.has(line)));
   const ask = button("Comment", () => {
     const done = () => {
-      form.replaceWith(ask);
+      form.replaceWith(bar);
       ask.focus();
     };
     const form = noteForm(talk, { path, label: `Comment on ${baseOf(path)}`, choosesLine: true, closed: done, added: (note) => {
       list.append(noteView(note, note.line ? `line ${note.line}` : null));
       done();
     } });
-    ask.replaceWith(form);
+    bar.replaceWith(form);
     form.querySelector("textarea").focus();
-  }, { class: "say", "aria-label": `Comment on ${baseOf(path)}` });
-  return h("div", { class: "file-talk" }, list, ask);
+  }, { class: "say" });
+  const bar = h("div", { class: "bar" }, ask, view);
+  return h("div", { class: "about-file" }, list, bar);
 }
 
-function compared(context, change, old, now, tally, shown) {
+function difference(context, change, old, now, tally, shown) {
   const odd = [old, now].find((one) => one && one.kind !== "file");
   if (odd) return h("p", { class: "faint" }, odd.kind === "dir" ? "A directory." : odd.kind === "link" ? ["A link to ", safe(odd.target ?? ""), "."] : `A ${odd.kind}.`);
   const sizes = [old, now].filter(Boolean).map((one) => size(one.total)).join(" → ");

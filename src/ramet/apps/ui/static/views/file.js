@@ -31,7 +31,7 @@ export async function fileView({ route, signal }, state, path, stat, revision, a
       [[form, {}, !source && !blame], ["Source", { source: true }, source && !blame]].map(([label, to, on]) => h("a", { href: at(to), "aria-current": on && "true" }, label))),
     h("span", { class: "faint" }, [size(stat.size), mode(stat.mode, stat.kind)].filter(Boolean).join(" · "), h("span", { class: "language" })),
     h("span", { class: "actions" },
-      stored && text && h("a", { class: "button", href: at({ blame: !blame || null }), "aria-pressed": String(blame) }, "Blame"),
+      stored && text && h("a", { class: "button", href: at({ blame: !blame || null }), "aria-current": blame && "true" }, "Blame"),
       stored && revision.parents.length > 0 && h("a", { class: "button", href: place("diff", { name, rev: revision.name }) }, "Changes"),
       button("Download", () => download(workspacePath(name, "/file"), { path, revision: rev }, baseOf(path)))));
   if (blame) return [bar(true, form), await blamed(name, path, rev, signal)];

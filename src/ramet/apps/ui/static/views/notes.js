@@ -45,7 +45,8 @@ export function noteForm(talk, { path = "", line = 0, label = "Comment", chooses
   const go = h("button", { class: "primary" }, "Comment");
   const form = h("form", { class: "note-form", onsubmit: async (event) => {
     event.preventDefault();
-    go.disabled = true;
+    if (go.hasAttribute("aria-disabled")) return;
+    go.setAttribute("aria-disabled", "true");
     refill(told);
     try {
       const note = await talk.add(text.value.trim(), path, line || Number(number && number.value) || 0);
@@ -54,7 +55,7 @@ export function noteForm(talk, { path = "", line = 0, label = "Comment", chooses
     } catch (problem) {
       refill(told, problemBox(problem));
     } finally {
-      go.disabled = false;
+      go.removeAttribute("aria-disabled");
     }
   }, onkeydown: (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();

@@ -96,10 +96,9 @@ async function commandsBehind(name, rev, base, signal) {
   const after = base?.ops?.last ?? 0;
   const found = commands.filter((one) => one.number > after && one.kind !== "fork");
   if (!found.length) return null;
-  return h("details", { class: "change behind" }, h("summary", {}, h("span", { class: "path" }, `By ${[...new Set(found.map((one) => one.agent_id))].map(oneLine).join(", ")}: ${plural(found.length, "record")}`),
-    link(place("cmds", { name }), "all")),
+  return h("details", { class: "change behind" }, h("summary", {}, h("span", { class: "path" }, `By ${[...new Set(found.map((one) => one.agent_id))].map(oneLine).join(", ")}: ${plural(found.length, "record")}`)),
   h("ol", { class: "records" }, found.map((one) => h("li", {}, h("b", {}, safe(one.agent_id)), " ", link(place("cmds", { name, query: { record: one.number } }), h("code", {}, oneLine(one.command))), one.exit_code ? h("span", { class: "badge bad" }, `exit ${one.exit_code}`) : null))),
-  total > found.length && found.length === RECORDS && notice(`Only the newest ${RECORDS} are listed.`));
+  total > found.length && found.length === RECORDS && notice(`Only the newest ${RECORDS} are listed. `, link(place("cmds", { name }), "All records")));
 }
 
 /** Say why it is not merged, and remove the workspace unless it is to be worked on. */

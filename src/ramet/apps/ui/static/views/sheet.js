@@ -38,7 +38,7 @@ export function sheet(name, path, rev, first, signal) {
       if (error.name !== "AbortError") refill(ending, problemBox(error));
       return;
     }
-    if (!shown && waiting.length) head.append(line(waiting.shift(), "th", ""));
+    if (!shown && waiting.length) head.append(line(waiting.shift(), "th", h("span", { class: "unseen" }, "Row")));
     for (const values of waiting.splice(0, PAGE)) body.append(line(values, "td", (shown += 1).toLocaleString("en")));
     const left = waiting.length > 0 || !over();
     const endless = rows.pending >= ROW;
