@@ -11,8 +11,10 @@ pytest.importorskip("agents.sandbox", reason="the OpenAI Agents SDK is not insta
 
 from agents.sandbox.entries import File
 from agents.sandbox.manifest import Manifest
+from tests.support.web_fake import web_fake
 from tests.workspace.native.conftest import NATIVE, missing, need
 
+from ramet import Workspace
 from ramet.agents.openai_agents import RametSandboxClient
 
 SKILL = (
@@ -49,5 +51,19 @@ def test_python_and_terminals() -> None:
             ended = await session.pty_write_stdin(session_id=started.process_id, chars="exit(5)\n", yield_time_s=5)
             assert ended.exit_code == 5
         await client.delete(session)
+
+    asyncio.run(steps())
+
+
+def test_a_session_reaches_the_hosts_of_its_network() -> None:
+    async def steps() -> None:
+        with web_fake() as web:
+            client = RametSandboxClient(network={"allow": [f"127.0.0.1:{web.port}"]})
+            session = await client.create(manifest=Manifest())
+            async with session:
+                found = await session.exec(f"curl -s {web.url}/hello; curl -s http://other.example/")
+                assert found.stdout == b"hello\n" and b"the network policy refuses" in found.stderr
+            with pytest.raises(ValueError, match="its own network"):
+                RametSandboxClient(Workspace(), network={"allow": ["other.example"]})
 
     asyncio.run(steps())

@@ -174,7 +174,7 @@ OPTIONS: Final = {
     "StoredWorkspace.execute": ("native limits cancel", "limits are the server's; cancelling the task stops a command"),
     "StoredWorkspace.commit": ("agent diff outputs progress noting memory",
                                "ending a sandbox selects and records outputs; the rest is local to a process"),
-    "AgentRun.sandbox": ("resume drafts native",
-                         "a server keeps no processes, and loses nothing that it acknowledged"),
+    "AgentRun.sandbox": ("resume drafts native network",
+                         "a server keeps no processes, loses nothing that it acknowledged, and has its own settings"),
 }  # fmt: skip
 """Parameters that the client's call lacks, each with the reason."""

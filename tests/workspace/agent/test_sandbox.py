@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.web_fake import web_fake
 
 from ramet import AgentRun, DiskResource, RametError, Store, Workspace
 
@@ -35,6 +36,20 @@ def test_the_documents_sample(run: AgentRun) -> None:
         assert (
             other.files.read_text("data.txt") == "hello" and other.exec("pwd; cat data.txt").text == "/workspace\nhello"
         )
+
+
+@pytest.mark.parametrize("workspace", [None, "p"])
+def test_a_sandbox_reaches_the_hosts_of_its_network(run: AgentRun, workspace: str | None) -> None:
+    if workspace is not None:
+        run.create_workspace(workspace)
+    with web_fake() as web:
+        with run.sandbox(workspace=workspace, network={"allow": [f"127.0.0.1:{web.port}"]}) as sandbox:
+            assert sandbox.exec(f"curl -s {web.url}/hello").text == "hello\n"
+            assert "the network policy refuses" in sandbox.exec("curl -s http://other.example/").error_text
+        with run.sandbox(workspace=workspace) as sandbox:
+            assert "the network is off" in sandbox.exec(f"curl -s {web.url}/hello").error_text
+    with pytest.raises(RametError, match="network"):
+        run.sandbox(network={"alow": []})
 
 
 def test_without_an_address_it_is_the_store_of_the_command_line(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from agents.sandbox.manifest import Manifest
 from agents.sandbox.session import SandboxSession, SandboxSessionState
@@ -16,13 +16,14 @@ from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec, resolve_snapshot
 from ramet.agents.openai_agents.open_sandboxes import OPEN, SessionSource, drop_sandbox, open_sandbox
 from ramet.agents.openai_agents.session import RametSandboxSession, RametSandboxSessionState
 from ramet.native.options import Native
+from ramet.network.network import Network
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.session import DEFAULT_AGENT_ID
 from ramet.workspace.workspace import Workspace
 
 
 class RametSandboxClientOptions(BaseSandboxClientOptions):
-    """Options of a session in addition to its manifest. Ports are accepted here and refused on use."""
+    """Options of a session in addition to its manifest. `exposed_ports` need `native=True`."""
 
     type: Literal["ramet"] = "ramet"
     exposed_ports: tuple[int, ...] = ()
@@ -63,6 +64,7 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         agent_id: str = DEFAULT_AGENT_ID,
         allow_host_paths: bool = False,
         native: Native | bool | None = None,
+        network: Network | Mapping[str, Any] | None = None,
     ) -> None:
         """Configure a client. Every session has `mounts`: absolute path to resource, or to (resource, mode).
 
@@ -74,11 +76,16 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         With `workspace`, all sessions use it at the manifest's root (`/workspace`); you close it.
 
         With `native`, `exec` runs real programs such as `python3` too, in a box (`docs/native.md`), and `pty_*` use
-        real terminals.
+        real terminals. `network` says which hosts a session may reach (`docs/network.md`), else none; a shared
+        workspace has its own.
         """
+        if network is not None and workspace is not None:
+            raise ValueError("a shared workspace has its own network: pass it to Workspace(network=...)")
         self._instrumentation = instrumentation if instrumentation is not None else Instrumentation()
         self._dependencies = dependencies
-        self._given = SessionSource(dict(mounts or {}), workspace, agent_id, allow_host_paths, native)
+        self._given = SessionSource(
+            dict(mounts or {}), workspace, agent_id, allow_host_paths, native, Network.of(network)
+        )
 
     async def create(
         self,

@@ -24,6 +24,7 @@ from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.core.resource import Resource
 from ramet.core.stat import Kind
 from ramet.native.options import Native
+from ramet.network.network import Network
 from ramet.workspace.mounts import MountForm, MountMode, as_mounts
 from ramet.workspace.session import DEFAULT_AGENT_ID
 from ramet.workspace.workspace import Workspace
@@ -47,6 +48,7 @@ class SessionSource(NamedTuple):
     host_paths: bool = False
     """Whether a grant that names a path only stands for the same directory of this machine."""
     native: Native | bool | None = None
+    network: Network | None = None
 
 
 @dataclass
@@ -174,7 +176,9 @@ async def open_sandbox(session_id: uuid.UUID, manifest: Any, given: SessionSourc
                 mode = MountMode.READ if grant.read_only else MountMode.WRITE
                 mounts[grant.path] = (DiskResource(str(PurePath(source))), mode)
         if given.workspace is None:
-            found = OpenSandbox(root, Workspace({**mounts, str(root): RAMResource()}, native=given.native))
+            found = OpenSandbox(
+                root, Workspace({**mounts, str(root): RAMResource()}, native=given.native, network=given.network)
+            )
         else:
             found = OpenSandbox(root, given.workspace, f"sandbox-{session_id.hex[:12]}", owned=False)
             for prefix, mount in as_mounts(mounts).items():

@@ -32,6 +32,7 @@ from ramet.core import ops
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.native.options import NativeForm
+from ramet.network.network import Network
 from ramet.store.model.revisions import MemoryImage, Revision
 from ramet.workspace.agent.checkpoints import Checkpointer, unavailable_here, wake
 from ramet.workspace.loop_thread import LoopThread
@@ -117,6 +118,7 @@ class SandboxOptions:
     resume: bool = True
     drafts: str | float = "each"
     native: NativeForm | None = None
+    network: Network | Mapping[str, Any] | None = None
 
 
 def namespace_address(store: str, namespace: str) -> str:
@@ -179,6 +181,7 @@ class AgentRun:
         resume: bool = True,
         drafts: str | float = "each",
         native: NativeForm | None = None,
+        network: Network | Mapping[str, Any] | None = None,
     ) -> Sandbox:
         """Create a sandbox, bound to a workspace if one is named; otherwise its files are lost when it ends.
 
@@ -186,11 +189,12 @@ class AgentRun:
         `lifetime` and `idle` are seconds after which it terminates. `git` says which paths a `{git: ...}` output
         pushes, and which of `git_secrets` (by name and key) it uses. A checkpointed head resumes for its own principal
         only; `resume=False` starts with its files. `drafts` is that of `Store.open`: changes of returned calls survive
-        a kill. `native` turns real programs on or off; by default the workspace remembers how it was created.
+        a kill. `native` turns real programs on or off; by default the workspace remembers how it was created. `network`
+        says which hosts may be reached (`docs/network.md`), else none.
         """
         options = SandboxOptions(
             image, workspace, from_revision, wait, lifetime, idle, env, secrets, git or GitSettings(),
-            git_secrets or {}, resume, drafts, native,
+            git_secrets or {}, resume, drafts, native, Network.of(network),
         )  # fmt: skip
         made = Sandbox(self, name or f"sandbox-{uuid.uuid4().hex[:8]}", options)
         if ready:
@@ -258,9 +262,11 @@ class Sandbox:
         from ramet.workspace.workspace import Workspace
 
         options = self._options
-        native: dict[str, Any] = {} if options.native is None else {"native": options.native}
+        more: dict[str, Any] = {} if options.native is None else {"native": options.native}
+        if options.network is not None:
+            more["network"] = options.network
         if self.workspace is None:
-            self._ws = (unbound or Workspace)(env=options.env, secrets=options.secrets, **native)
+            self._ws = (unbound or Workspace)(env=options.env, secrets=options.secrets, **more)
         else:
             name = self.workspace
             ref = await asyncio.to_thread(lambda: self._run.store[name])
@@ -268,7 +274,7 @@ class Sandbox:
                 await asyncio.to_thread(ref.revert, options.from_revision)
             opening = (opens or self._run.store.open)(
                 name, wait=options.wait, commit="never", secrets=options.secrets, drafts=options.drafts,
-                **native,
+                **more,
             )  # fmt: skip
             ws = await opening.__aenter__()
             try:
