@@ -239,6 +239,15 @@ curl -s -e 'http://a/;auto' -L "$U/to?url=/echo"
 curl -sSL "$U/to?url=foo://x/"
 curl -s -w '%{redirect_url}' "$U/to?url=foo://x/"
 curl -s -o /dev/null -D - "$U/to?url=/hello" -L
+curl -sSL --max-redirs -1 "$U/to?url=/hello"
+curl -sS --proto =https $U/hello
+curl -sS --proto =https,http $U/hello
+curl -sS --proto -all,http $U/hello
+curl -sS --proto -http $U/hello
+curl -sSL --proto-redir =https "$U/to?url=/hello"
+curl -sSL --proto =http "$U/to?url=$S/hello"
+curl -sSk --proto =https --tlsv1.2 $S/hello
+curl -sSk --proto-default https localhost:$SP/hello
 curl
 """
 

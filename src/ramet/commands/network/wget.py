@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from ramet.commands.framework.command import Command, UsageError, flag, several, value
 from ramet.commands.network.headers import FIXED, PERSONAL, attachment_name, basic, is_header, length_of
-from ramet.commands.network.session import door_of
+from ramet.commands.network.session import REACH, door_of
 from ramet.core.errors import reason
 from ramet.core.ops import make_dirs
 from ramet.core.paths import decode, encode
@@ -448,7 +448,7 @@ COMMANDS = [
         WgetOptions,
         summary="Download files, where the network policy allows it.",
         usage="[OPTION]... [URL]...",
-        details="Without a network policy every request is refused. See docs/network.md.",
+        details=REACH,
         examples=(
             ("wget -q -O - https://example.org/", "print a page"),
             ("wget -r -np https://example.org/docs/", "download a directory"),

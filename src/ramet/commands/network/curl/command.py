@@ -15,7 +15,7 @@ from ramet.commands.network.curl.globs import expand, named
 from ramet.commands.network.curl.options import FORMS, VERSION_TEXT, CurlError, CurlOptions, Status
 from ramet.commands.network.curl.transfer import Shared, Transfer
 from ramet.commands.network.curl.write_out import Report, written
-from ramet.commands.network.session import door_of
+from ramet.commands.network.session import REACH, door_of
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -221,7 +221,7 @@ COMMANDS = [
         CurlOptions,
         summary="Transfer URLs over HTTP and HTTPS, where the network policy allows it.",
         usage="[OPTION]... URL...",
-        details="Without a network policy every request is refused. See docs/network.md.",
+        details=REACH,
         examples=(
             ("curl -fsSL https://api.example.org/v1/items | jq .", "fetch and filter"),
             ("curl -sS --json '{\"a\": 1}' https://api.example.org/v1/items", "send JSON"),
@@ -263,9 +263,6 @@ COMMANDS = [
             "--tcp-nodelay",
             "-R --remote-time",
             "--noproxy=",
-            "--proto=",
-            "--proto-redir=",
-            "--proto-default=",
             "--styled-output",
             "--no-styled-output",
             "--keepalive-time=",

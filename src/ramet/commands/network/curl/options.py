@@ -10,6 +10,8 @@ from ramet.commands.framework.command import UsageError, count, flag, ordered, s
 
 VERSION_TEXT: Final = "7.88.1"
 DATA: Final = ("data", "data_raw", "data_binary", "data_urlencode", "json")
+NO_END: Final = 10**9
+PROTOCOLS: Final = frozenset(("http", "https"))
 FORMS: Final = ("form", "form_string")
 
 
@@ -63,9 +65,23 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def redirects(text: str) -> int:
+    return NO_END if text == "-1" else whole(text)
+
+
 def size(text: str) -> int:
     unit = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 0)
     return whole(text[:-1]) * unit if unit else whole(text)
+
+
+def protocols(text: str, known: frozenset[str] = PROTOCOLS) -> frozenset[str]:
+    """Read `=https` or `-all,https`: which of the protocols are left."""
+    found = known
+    for word in text.split(","):
+        sign, name = (word[0], word[1:]) if word[:1] in ("=", "+", "-") else ("+", word)
+        named = PROTOCOLS if name == "all" else frozenset({name.lower()}) & PROTOCOLS
+        found = named if sign == "=" else found - named if sign == "-" else found | named
+    return found
 
 
 def offset(text: str) -> int | None:
@@ -80,7 +96,9 @@ class CurlOptions:
     fail_with_body: bool = flag("--fail-with-body", help="as -f, but write the body")
     location: bool = flag("-L", "--location", help="follow redirects; the network policy decides about each")
     location_trusted: bool = flag("--location-trusted", help="as -L, and send credentials to other hosts too")
-    max_redirs: int = value("--max-redirs", metavar="NUM", default=50, convert=whole, help="redirects to follow (50)")
+    max_redirs: int = value(
+        "--max-redirs", metavar="NUM", default=50, convert=redirects, help="redirects to follow (50); -1 has no end"
+    )
     post301: bool = flag("--post301", help="keep POST after a 301")
     post302: bool = flag("--post302", help="keep POST after a 302")
     post303: bool = flag("--post303", help="keep POST after a 303")
@@ -145,5 +163,8 @@ class CurlOptions:
     )
     globoff: bool = flag("-g", "--globoff", help="take {} and [] in URLs literally")
     fail_early: bool = flag("--fail-early", help="end at the first error")
+    proto: str = value("--proto", metavar="LIST", default="", help="protocols to use, such as =https")
+    proto_redir: str = value("--proto-redir", metavar="LIST", default="", help="protocols that redirects may lead to")
+    proto_default: str = value("--proto-default", metavar="NAME", default="http", help="of URLs that name none (http)")
     path_as_is: bool = flag("--path-as-is", help="accepted; paths are always sent without . and ..")
     order: tuple[tuple[str, object], ...] = ordered(operands=True)

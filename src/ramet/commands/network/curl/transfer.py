@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from ramet.commands.network.curl.cookies import Jar
 from ramet.commands.network.curl.data import Payload
-from ramet.commands.network.curl.options import VERSION_TEXT, CurlError, CurlOptions, Status
+from ramet.commands.network.curl.options import VERSION_TEXT, CurlError, CurlOptions, Status, protocols
 from ramet.commands.network.curl.write_out import Report
 from ramet.commands.network.headers import FIXED, PERSONAL, attachment_name, basic, is_header, length_of
 from ramet.core.errors import reason
@@ -183,8 +183,11 @@ class Transfer:
 
     async def _follow(self) -> None:
         o, report = self._o, self.report
-        at = first = _parse(self._url)
+        at = first = _parse(self._url, o.proto_default)
         self._place = at
+        usable = protocols(o.proto)
+        if at.scheme not in usable:
+            raise CurlError(Status.PROTOCOL, f'Protocol "{at.scheme}" not supported or disabled in libcurl')
         if not o.remote_header_name:
             self._name(None)  # a URL without a name is an error before it is asked for
         method, payload = self._method(), self._payload
@@ -209,6 +212,9 @@ class Transfer:
                 following = await self._received(exchange, at, method, payload, resume)
             if following is None:
                 return
+            if following.scheme not in protocols(o.proto_redir) & usable:
+                text = f'Protocol "{following.scheme}" not supported or disabled in libcurl'
+                raise CurlError(Status.PROTOCOL, text)
             report.redirects = count + 1
             report.time_redirect = time.monotonic() - self._started
             status = report.status
@@ -472,9 +478,9 @@ def _certificate_text(text: str, host: str) -> str:
     return f"SSL certificate problem: {text}"
 
 
-def _parse(url: str) -> Target:
+def _parse(url: str, scheme: str = "http") -> Target:
     try:
-        return parse_url(url)
+        return parse_url(url, scheme=scheme)
     except BadURL as error:
         raise _bad(error) from None
 
