@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from agents.sandbox.sandboxes import unix_local
+from tests.workspace.native.conftest import NATIVE, missing
 
 from ramet.agents.openai_agents import RametSandboxClient
 
@@ -48,9 +49,19 @@ class LocalClient(unix_local.UnixLocalSandboxClient):
         return session
 
 
+class NativeClient(RametSandboxClient):
+    """Its sessions run real programs."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{"native": NATIVE, **options})
+
+
 NEWEST = tuple(map(int, version("openai-agents").split(".")[:2])) >= (0, 24)
 CLIENTS = [
     RametSandboxClient,
+    pytest.param(
+        NativeClient, marks=pytest.mark.skipif(bool(missing()), reason=f"no native programs here: {missing()}")
+    ),
     pytest.param(
         LocalClient,
         marks=[

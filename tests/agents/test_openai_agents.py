@@ -160,7 +160,19 @@ def test_only_its_own_states_and_sessions_are_accepted() -> None:
     asyncio.run(run())
 
 
-def test_ports_are_refused_with_the_sdks_error() -> None:
+def test_what_a_call_leaves_in_the_background_goes_on_until_the_sandbox_ends() -> None:
+    async def use(session: Any) -> None:
+        await session.exec("mkfifo gate; { read x < gate; echo $x > done; } & exec sleep 1000 &")
+        live = session._inner._here()
+        assert live.lingering == [1]
+        await session.exec("echo opened > gate; until [ -s done ]; do :; done; cat done")
+        assert (await session.exec("cat done; kill %1 2> /dev/null; true")).stdout == b"opened\n"
+        assert live.lingering == [1], "the other one still runs"
+
+    in_session(use)
+
+
+def test_without_real_programs_ports_are_refused_with_the_sdks_error() -> None:
     async def use(session: Any) -> None:
         for port in (80, 81):
             with pytest.raises(ExposedPortUnavailableError):

@@ -35,7 +35,7 @@ from agents.sandbox.session.sinks import CallbackSink
 from agents.sandbox.snapshot import LocalSnapshotSpec, NoopSnapshotSpec, RemoteSnapshotSpec
 from agents.sandbox.types import FileMode, Permissions, User
 from agents.sandbox.workspace_paths import SandboxPathGrant
-from tests.agents.openai_local import CLIENTS, Box, in_box, member, tar_of
+from tests.agents.openai_local import CLIENTS, Box, NativeClient, in_box, member, tar_of
 
 from ramet.agents.openai_agents import RametSandboxClient
 
@@ -116,7 +116,7 @@ def test_refused_manifests(client: Any, name: str, tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_grants(client: Any, tmp_path: Path) -> None:
-    if client is RametSandboxClient:
+    if client in (RametSandboxClient, NativeClient):
         client = partial(client, allow_host_paths=True)
     shared, fixed = tmp_path / "shared", tmp_path / "fixed"
     for directory in (shared, fixed):

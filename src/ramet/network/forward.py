@@ -31,6 +31,7 @@ class Forward:
         self._listener, self._dial, self._most, self._failed = listener, dial, most, failed
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def port(self) -> int:
@@ -39,10 +40,16 @@ class Forward:
         return found
 
     @property
+    def serving(self) -> bool:
+        """Whether it serves on the running loop."""
+        return self._server is not None and self._loop is asyncio.get_running_loop()
+
+    @property
     def connections(self) -> int:
         return len(self._tasks)
 
     async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
         self._server = await asyncio.start_server(self._accept, sock=self._listener, limit=BLOCK)
         return self
 
@@ -51,10 +58,14 @@ class Forward:
 
     async def close(self) -> None:
         """Stop listening, and end every connection."""
-        if self._server is None:
-            return
-        self._server.close()
+        server, serving = self._server, self.serving
         self._server = None
+        if server is None:
+            return
+        if not serving:  # its loop has ended, and its connections with it
+            self._listener.close()
+            return
+        server.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -24,6 +24,7 @@ from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.core.resource import Resource
 from ramet.core.stat import Kind
 from ramet.native.options import Native
+from ramet.network.forward import Forward, listen_on_loopback
 from ramet.network.network import Network
 from ramet.workspace.mounts import MountForm, MountMode, as_mounts
 from ramet.workspace.session import DEFAULT_AGENT_ID
@@ -72,6 +73,45 @@ class OpenSandbox:
     """The last archive and its key: an unchanged workspace is not packed again."""
     segments: tuple[list[str], dict[str, Segment]] = field(default_factory=lambda: ([], {}))
     """Parts of the last archive by directory, and its omitted links: only changed directories are packed again."""
+
+    forwards: dict[int, Forward] = field(default_factory=dict)
+    """Ports of this machine that lead to those of the sandbox."""
+
+    async def expose(self, port: int) -> int:
+        """Return the port of this machine's loopback that leads to one of the sandbox, until it ends."""
+        known = self.forwards.get(port)
+        if known is None or not known.serving:
+            made = Forward(listen_on_loopback(0), partial(self.workspace.connect_port, port))
+            self.forwards[port] = known = await made.__aenter__()
+        return known.port
+
+    async def hide(self) -> None:
+        """Close all exposed ports."""
+        while self.forwards:
+            await self.forwards.popitem()[1].close()
+
+    lingering: list[int] = field(default_factory=list)
+    """Numbers of shell sessions that have only background jobs, such as servers."""
+
+    def session_id(self, number: int) -> str:
+        return f"{self.label}-{number}"
+
+    def runs(self, number: int) -> bool:
+        """Whether a call has left something running."""
+        processes = self.workspace.get_session(self.session_id(number)).shell.processes
+        return any(not process.task.done() for process in processes.values())
+
+    async def close_session(self, number: int) -> None:
+        """Close a shell session with its background jobs."""
+        await self.workspace.close_session(self.session_id(number))
+        self.busy.discard(number)
+
+    async def close_sessions(self, *, only_idle: bool = False) -> None:
+        """Close the sessions that were left for their background jobs, or those whose jobs have ended."""
+        for number in list(self.lingering):
+            if not (only_idle and self.runs(number)):
+                self.lingering.remove(number)
+                await self.close_session(number)
 
     def packed_key(self, skip: list[str]) -> tuple[bytes, ...] | None:
         """Return the cache key of the tree's archive, without times; None if other mounts lie below the root."""

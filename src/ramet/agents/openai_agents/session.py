@@ -18,6 +18,7 @@ from agents.sandbox.errors import (
     ExecNonZeroError,
     ExecTimeoutError,
     ExecTransportError,
+    ExposedPortUnavailableError,
     InvalidManifestPathError,
     SnapshotPersistError,
     WorkspaceArchiveReadError,
@@ -37,7 +38,7 @@ from agents.sandbox.session.pty_types import (
     resolve_pty_write_yield_time_ms,
 )
 from agents.sandbox.session.workspace_payloads import coerce_write_payload
-from agents.sandbox.types import ExecResult, Permissions, User
+from agents.sandbox.types import ExecResult, ExposedPortEndpoint, Permissions, User
 from agents.sandbox.util.tar_utils import UnsafeTarMemberError
 
 from ramet.agents.openai_agents.archive import BAD_ARCHIVE, Archive, again, pack, place
@@ -194,20 +195,25 @@ class RametSandboxSession(BaseSandboxSession):
         live = self._here()
         if timeout is not None and timeout <= 0:
             raise ExecTimeoutError(command=command, timeout_s=timeout)
+        await live.close_sessions(only_idle=True)
         number = live.take_number()
-        session_id = f"{live.label}-{number}"
+        session_id = live.session_id(number)
         try:
             env = await self._environment(live)
             live.workspace.create_session(session_id, env=env, cwd=str(live.root))
+            left = False
             try:
                 text, agent = as_text([str(w) for w in command]), live.agent_id
                 result = await live.workspace.execute(text, session_id, agent_id=agent, timeout=timeout)
+                left = not result.timed_out and live.runs(number)
             finally:
-                await live.workspace.close_session(session_id)
+                if left:
+                    live.lingering.append(number)
+                else:
+                    await live.close_session(number)
         except Exception as error:
-            raise ExecTransportError(command=command, cause=error) from error
-        finally:
             live.busy.discard(number)
+            raise ExecTransportError(command=command, cause=error) from error
         if result.timed_out:
             raise ExecTimeoutError(
                 command=command,
@@ -255,6 +261,17 @@ class RametSandboxSession(BaseSandboxSession):
 
     async def pty_terminate_all(self) -> None:
         await self._terminals.end_all()
+
+    # ----------------------------------------------------------------------------------------------- ports
+
+    async def _resolve_exposed_port(self, port: int) -> ExposedPortEndpoint:
+        live = self._here()
+        if live.workspace.programs is None:
+            raise ExposedPortUnavailableError(
+                port=port, exposed_ports=self.state.exposed_ports, reason="no_real_programs",
+                context={"remediation": "RametSandboxClient(native=True)"}, retryable=False,
+            )  # fmt: skip
+        return ExposedPortEndpoint(host="127.0.0.1", port=await live.expose(port), tls=False)
 
     # ----------------------------------------------------------------------------------------------- paths
 
