@@ -8,6 +8,7 @@ import shlex
 import uuid
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -241,8 +242,12 @@ def same_on_the_machine(path: str) -> str | None:
 async def drop_sandbox(session_id: uuid.UUID) -> None:
     """Close the workspace of this session and drop its files; a shared workspace stays."""
     found = OPEN.pop(session_id, None)
-    if found is not None and found.owned:
-        await found.workspace.close()
+    if found is not None:
+        await found.hide()
+        if found.owned:
+            await found.workspace.close()
+        elif not found.workspace.closed:
+            await found.close_sessions()
 
 
 def subtree(memory: RAMResource, top: Path) -> RAMResource:
