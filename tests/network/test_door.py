@@ -13,6 +13,8 @@ from tests.support.web_fake import Web, web_fake
 
 from ramet import RecordFilter, Store, Workspace
 from ramet.core.errors import RametError
+from ramet.network.resolver import Resolver
+from ramet.network.transport import MOST_POOLS
 from ramet.workspace.policy import Policy
 
 SECRET = "hunter2-very-secret"
@@ -150,6 +152,29 @@ def test_basic_authentication_from_outside(web: Web, monkeypatch: pytest.MonkeyP
     (done,) = execute(network, f"curl -s -u someone:else {web.url}/echo")
     assert web.seen[-1][2]["Authorization"] == "Basic bWU6aHVudGVyMi12ZXJ5LXNlY3JldA=="
     assert "aHVudGVy" not in done.text and SECRET not in done.text
+
+
+def test_a_secret_is_covered_also_where_it_is_written_for_a_url(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "pass & word/1")
+    network = {"allow": ["127.0.0.1"], "credentials": {"127.0.0.1": {"query": "key", "from": "env:TOKEN"}}}
+    (done,) = execute(network, f"curl -s --compressed {web.url}/echo")
+    assert web.seen[-1][1] == "/echo?key=pass%20%26%20word%2F1" and "word" not in done.text, done
+    assert web.seen[-1][2]["Accept-Encoding"] == "identity", "a compressed answer could not be read for the secret"
+
+
+def test_connections_to_many_hosts_do_not_pile_up(web: Web) -> None:
+    async def act(ws: Workspace) -> None:
+        assert ws.door is not None
+
+        async def here(host: str, port: int) -> list[str]:
+            return ["127.0.0.1"]
+
+        ws.door.resolver = Resolver(here)
+        line = f'curl -s "http://h[1-{MOST_POOLS + 20}].example:{web.port}/hello"'
+        assert (await ws.execute(line)).text == "hello\n" * (MOST_POOLS + 20)
+        assert len(ws.door._transport._pools) <= MOST_POOLS
+
+    run({"allow": [{"host": "*.example", "private": True}]}, act)
 
 
 def test_a_credential_that_is_missing_is_an_error_without_its_value(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,7 +130,7 @@ def sign(credentials: Iterable[Credential], out: Outgoing, request_line: str, he
         if not one.rule.matches(out):
             continue
         value = one.value()
-        values.append(value)
+        values += [value, quote(value, safe="")]
         named = any(one.placeholder in text for _, text in made.headers) or _has_basic(made.headers, one)
         made.headers = [(name, _replaced(name, text, one, value)) for name, text in made.headers]
         path, mark, query = made.request_line.partition("?")
@@ -148,7 +148,12 @@ def sign(credentials: Iterable[Credential], out: Outgoing, request_line: str, he
             values.append(token)
         if header is not None and not named:
             made.headers = [row for row in made.headers if row[0].lower() != header.lower()] + [(header, text)]
-    made.secrets = tuple(encode(value) for value in sorted(values, key=len, reverse=True) if len(value) >= SHORTEST)
+    made.secrets = tuple(
+        encode(value) for value in sorted(set(values), key=len, reverse=True) if len(value) >= SHORTEST
+    )
+    if made.secrets:  # what comes back is read for them
+        made.headers = [row for row in made.headers if row[0].lower() != "accept-encoding"]
+        made.headers.append(("Accept-Encoding", "identity"))
     return made
 
 

@@ -184,8 +184,8 @@ class Door:
             if not (out.tunnel and progress.status):  # a tunnel ends with its command
                 progress.error = "cancelled"
             raise
-        except BaseException as error:
-            progress.error = progress.error or type(error).__name__
+        except BaseException:
+            progress.error = progress.error or "its client left before the end"
             raise
         finally:
             target = out.target

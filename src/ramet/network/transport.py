@@ -10,7 +10,8 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import missing_extra
 from ramet.network.targets import Target
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 Body = bytes | AsyncIterator[bytes] | None
 Dial = Callable[[int], Awaitable[socket.socket]]
 """Connects to a port of the workspace's own loopback."""
+MOST_POOLS: Final = 64
+"""Hosts to which connections are kept; beyond that the ones unused for longest are closed."""
 
 
 class Transport:
@@ -52,7 +55,7 @@ class Transport:
 
         The size of a body is added to `headers`, unless they are `exact`. `dial` replaces the address.
         """
-        pool = self._pool(target.host, verify, authorities, dial)
+        pool = await self._pool(target.host, verify, authorities, dial)
         import httpx2
 
         line = target.request_line if request_line is None else request_line
@@ -73,7 +76,7 @@ class Transport:
             request.headers = httpx2.Headers([(name.encode(), _header(text)) for name, text in headers])
         return await pool.send(request, stream=True, follow_redirects=False)
 
-    def _pool(self, host: str, verify: bool, authorities: str | None, dial: Dial | None) -> httpx2.AsyncClient:
+    async def _pool(self, host: str, verify: bool, authorities: str | None, dial: Dial | None) -> httpx2.AsyncClient:
         """Connections of one loop to one host: hosts that share an address share no connection."""
         try:
             import httpx2
@@ -83,15 +86,9 @@ class Transport:
         key = asyncio.get_running_loop(), host, verify, authorities or "", dial is not None
         found = self._pools.get(key)
         if found is None or found.is_closed:
-            for other in list(self._pools):  # loops of other threads come and go meanwhile
-                if other[0].is_closed():
-                    self._pools.pop(other, None)
-            if verify and authorities is not None:
-                trust = ssl.create_default_context(cadata=authorities)
-            else:
-                trust = httpx2.create_ssl_context(verify=verify, trust_env=False)
-                if verify and self._authorities:
-                    trust.load_verify_locations(cadata=self._authorities)
+            only, more = (authorities, "") if verify and authorities is not None else (None, self._authorities)
+            trust = await asyncio.to_thread(_trust, verify, only, more)
+            await self._make_room()
             options: dict[str, Any] = {"trust_env": False, "headers": {"User-Agent": "ramet"}}
             if dial is None:
                 options["verify"] = trust
@@ -99,8 +96,22 @@ class Transport:
                 from ramet.network.inside import InsideTransport
 
                 options["transport"] = InsideTransport(dial, trust)
-            found = self._pools[key] = httpx2.AsyncClient(**options)
+            found = self._pools.get(key)
+            if found is None or found.is_closed:  # another request may have been faster
+                found = httpx2.AsyncClient(**options)
+        self._pools.pop(key, None)
+        self._pools[key] = found  # the last is the one used last
         return found
+
+    async def _make_room(self) -> None:
+        """Close the pools that were unused for longest, when there are many."""
+        here = asyncio.get_running_loop()
+        for key, pool in list(self._pools.items()):  # loops of other threads come and go meanwhile
+            if key[0].is_closed():
+                self._pools.pop(key, None)
+            elif key[0] is here and len(self._pools) >= MOST_POOLS and _is_idle(pool):
+                self._pools.pop(key, None)
+                await pool.aclose()
 
     async def close(self) -> None:
         here = asyncio.get_running_loop()
@@ -108,6 +119,25 @@ class Transport:
         for (loop, *_), pool in pools.items():
             if loop is here:
                 await pool.aclose()
+
+
+@lru_cache(maxsize=16)
+def _trust(verify: bool, authorities: str | None, more: str) -> ssl.SSLContext:
+    """Whom a client trusts: `authorities` only, or the machine's and `more` (PEM). Reading them takes a while."""
+    import httpx2
+
+    if authorities is not None:
+        return ssl.create_default_context(cadata=authorities)
+    made = httpx2.create_ssl_context(verify=verify, trust_env=False)
+    if verify and more:
+        made.load_verify_locations(cadata=more)
+    return made
+
+
+def _is_idle(pool: httpx2.AsyncClient) -> bool:
+    transport = pool._transport
+    connections = getattr(getattr(transport, "_pool", None), "connections", ())
+    return all(connection.is_idle() or connection.is_closed() for connection in connections)
 
 
 def _header(text: str) -> bytes:
