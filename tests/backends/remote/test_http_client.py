@@ -44,7 +44,11 @@ def asked(
     async def act() -> OSError | None:
         client = HTTPClient(hosts, headers={"Authorization": "Bearer hush"}, home="files.example")
         pool = httpx2.AsyncClient(transport=httpx2.MockTransport(serve))
-        monkeypatch.setattr(client._transport, "_pool", lambda *_: pool)
+
+        async def pool_of(*_: object) -> httpx2.AsyncClient:
+            return pool
+
+        monkeypatch.setattr(client._transport, "_pool", pool_of)
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
         try:
             for _ in range(times):
