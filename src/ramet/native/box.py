@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import shutil
 import socket
@@ -43,6 +44,23 @@ _FIRST_PROCESS: Final = 'echo; exec "$@" cat > /dev/null'
 """`cat` ends when Ramet does. With SIGCHLD ignored the kernel reaps orphans; old coreutils leave zombies."""
 _FIRST_OF_IMAGE: Final = 'trap "" CHLD; echo; read -r _'
 """An image may have nothing but a shell."""
+_CAUSES: Final = (
+    (r"namespace failed|user namespaces|uid map", "user namespaces are not allowed here ({})",
+     "sysctl user.max_user_namespaces=10000; in a container, allow them (docker: --security-opt seccomp=unconfined)."),
+    (r"Can't make overlay mount", "an overlay cannot be made in {1} ({0})",
+     "Give Native(directory=...) a place on a disk or tmpfs: no overlay lies on a container's root, NFS or FUSE."),
+    (r"Can't mount proc", "/proc cannot be mounted ({})",
+     "In a container, show all of /proc (docker: --security-opt systempaths=unconfined)."),
+)  # fmt: skip
+"""What bubblewrap says, and what it means for a user."""
+
+
+def _explain(said: str, directory: str) -> tuple[str, str]:
+    """Return why a box could not be built, and what to do."""
+    for pattern, why, remedy in _CAUSES:
+        if re.search(pattern, said):
+            return why.format(said.rpartition(": ")[2], directory), remedy
+    return said or "bubblewrap ended without a message", "`ramet doctor` checks what native programs need."
 
 
 @cache
@@ -183,10 +201,8 @@ class Box:
         try:
             if not _read_some(ready_read, BUILD_SECONDS):
                 said = _read_some(error_read, 1.0).decode(errors="replace").strip().removeprefix("bwrap: ")
-                raise RametError(
-                    "native_unavailable", f"cannot build the box: {said or 'bubblewrap ended without a message'}",
-                    "`ramet doctor` checks what native programs need.",
-                )  # fmt: skip
+                why, remedy = _explain(said, self._layout.base)
+                raise RametError("native_unavailable", f"cannot build the box: {why}", remedy)
             self._first = Process(int(json.loads(_read_some(info_read, 1.0))["child-pid"]))
         finally:
             for fd in (ready_read, error_read, info_read):

@@ -513,7 +513,7 @@ def spawn(request: Request, limits: Request, given: list[int], status: int) -> P
     try:
         pid = os.posix_spawn(path, argv, env, file_actions=actions, setsid=True, setsigdef=defaults, setsigmask=())
     except OSError as error:
-        if error.errno != errno.ENOEXEC:
+        if error.errno != errno.ENOEXEC or is_binary(path):
             raise
         argv = [b"sh", path, *argv[1:]]  # a script without `#!`, as the shell runs it
         pid = os.posix_spawn("/bin/sh", argv, env, file_actions=actions, setsid=True, setsigdef=defaults, setsigmask=())
@@ -531,6 +531,15 @@ def spawn(request: Request, limits: Request, given: list[int], status: int) -> P
         with socket.socket(fileno=os.dup(status)) as channel:
             socket.send_fds(channel, [b"S\n"], [terminal])
     return Program(pid, terminal)
+
+
+def is_binary(path: bytes) -> bool:
+    """Whether a file is no script: as bash, by a zero byte in its first line."""
+    try:
+        with open(path, "rb") as file:
+            return b"\0" in file.read(80).partition(b"\n")[0]
+    except OSError:
+        return False
 
 
 def resize(terminal: int, rows: int, columns: int) -> None:

@@ -132,6 +132,12 @@ class Layout:
         self.owner = box_owner()
         self.base = base or f"/var/tmp/ramet-native-{os.geteuid()}"
         _make_base(self.base)
+        if self.owner.foreign and (closed := closed_above(self.base)) is not None:
+            raise RametError(
+                "native_unavailable",
+                f"cannot use {self.base}: root's programs run as a user who cannot enter {closed}",
+                "Open it (chmod o+x), or give Native(directory=...) another place.",
+            )  # fmt: skip
         self.root, self._lock = make_locked(self.base)
         COLLECTOR.start(self.base)
         if self.owner.foreign:
@@ -218,6 +224,16 @@ def _make_base(base: str) -> None:
         )
     if found.st_mode & 0o777 != 0o711:
         os.chmod(base, 0o711)
+
+
+def closed_above(path: str) -> str | None:
+    """Return the directory on the way to a path that other users cannot enter, such as the user of root's boxes."""
+    folder = os.path.realpath(path)
+    while os.stat(folder).st_mode & modes.S_IXOTH:
+        if folder == "/":
+            return None
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def make_directory(path: str) -> None:

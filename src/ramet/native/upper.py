@@ -89,6 +89,18 @@ def walk_upper(upper: str, *, own: bool = True) -> Iterator[tuple[str, os.stat_r
         os.close(root)
 
 
+def make_readable(folder: str) -> None:
+    """Let the owner read all files and directories of a tree: what nobody can read cannot be stored."""
+    root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for path, found in walk_upper(folder):
+            wanted = {modes.S_IFDIR: 0o500, modes.S_IFREG: 0o400}.get(modes.S_IFMT(found.st_mode), 0)
+            if found.st_mode & wanted != wanted:
+                _set_mode(root, path, modes.S_IMODE(found.st_mode) | wanted, directory=False)
+    finally:
+        os.close(root)
+
+
 def exists_below(folder: str, path: str) -> bool:
     """Whether a path (`/a/b`) is there, without following a link: a lower layer has links of programs."""
     root = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -116,10 +128,10 @@ def _open_folder(root: int, folder: str) -> int:
     return -1
 
 
-def _set_mode(root: int, folder: str, mode: int) -> int:
-    """Set the mode of a directory below `root`; returns the former one, -1 where that is impossible."""
+def _set_mode(root: int, path: str, mode: int, *, directory: bool = True) -> int:
+    """Set the mode of a directory (or file) below `root`; returns the former one, -1 where that is impossible."""
     try:
-        fd = open_beneath(root, Path(folder or "/"), os.O_PATH | os.O_DIRECTORY)
+        fd = open_beneath(root, Path(path or "/"), os.O_PATH | (os.O_DIRECTORY if directory else 0))
     except OSError:
         return -1
     try:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -56,7 +57,8 @@ class NativePrograms:
     ) -> None:
         self._recorder, self._policy = recorder, policy
         self._proxy = None if door is None or door.network is None else Proxy(door)
-        self._runtime = Runtime(options, self._proxy)
+        with _prepared():
+            self._runtime = Runtime(options, self._proxy)
         self.ports = self._runtime.ports
         """What listens on the loopback of the box."""
         if door is not None:
@@ -70,6 +72,10 @@ class NativePrograms:
 
     def adopt_mounts(self, mounts: Mapping[Path, Mount]) -> dict[Path, Mount]:
         """Move mounts in memory to kernel trees, and bind host directories."""
+        with _prepared():
+            return self._adopt(mounts)
+
+    def _adopt(self, mounts: Mapping[Path, Mount]) -> dict[Path, Mount]:
         runtime, found = self._runtime, dict(mounts)
         try:
             for prefix, mount in sorted(mounts.items()):
@@ -202,6 +208,8 @@ class NativePrograms:
             except OSError as error:
                 missing = error.errno == errno.ENOENT  # the file is there, so it is its interpreter
                 why = "cannot execute: required file not found" if missing else reason(error)
+                if error.errno == errno.ENOEXEC:
+                    why = f"cannot execute binary file: {why}"
                 proc.stderr.write(encode(f"bash: {path}: {why}\n"))
                 return cannot_execute(error)
 
@@ -256,6 +264,19 @@ class NativePrograms:
     def close(self, stored: StoredTrees | None = None) -> None:
         """End all programs and delete the trees; what is stored may be a lower layer of the next box."""
         self._runtime.close(stored)
+
+
+@contextmanager
+def _prepared() -> Iterator[None]:
+    """Say in a user's words why the directories of a box could not be made."""
+    try:
+        yield
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise RametError(
+            "native_unavailable", f"cannot prepare native programs: {reason(error)}{where}",
+            "Make room there, or give Native(directory=...) another place.",
+        ) from error  # fmt: skip
 
 
 def _shown(mount: Mount) -> str:

@@ -58,6 +58,7 @@ def run(native: Native) -> Iterator[Run]:
 def box_directory() -> Iterator[str]:
     """A directory for boxes of one test: root's boxes cannot reach pytest's."""
     made = tempfile.mkdtemp(dir="/var/tmp", prefix="ramet-test-")
+    os.chmod(made, 0o755)
     try:
         yield made
     finally:

@@ -14,7 +14,6 @@ import fcntl
 import hashlib
 import json
 import os
-import stat as modes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -23,7 +22,7 @@ from ramet.core.errors import RametError
 from ramet.native.image.root import ImageRoot, cannot_use, failed
 from ramet.native.image.source import DAMAGED, Source, is_layout, open_source
 from ramet.native.image.unpack import Unpacker
-from ramet.native.layout import Layout, Owner, make_directory
+from ramet.native.layout import Layout, Owner, closed_above, make_directory
 from ramet.native.leftovers import collect_dead, make_locked, remove_layout
 
 KEPT: Final = 4
@@ -69,16 +68,11 @@ class Images:
 
     def _check_reachable(self, path: str) -> None:
         """Root's boxes run as another user, who must be able to enter the directory."""
-        folder = os.path.realpath(path)
-        while self._owner.foreign:
-            if not os.stat(folder).st_mode & modes.S_IXOTH:
-                raise cannot_use(
-                    path, f"{folder} is closed to other users, and root's programs run as one",
-                    "Move it, open the directory (chmod o+x), or name an OCI layout or a tar.",
-                )  # fmt: skip
-            if folder == "/":
-                return
-            folder = os.path.dirname(folder)
+        if self._owner.foreign and (closed := closed_above(path)) is not None:
+            raise cannot_use(
+                path, f"root's programs run as a user who cannot enter {closed}",
+                "Open it (chmod o+x), or name an OCI layout or a tar.",
+            )  # fmt: skip
 
     def _found(self, layout: Layout, key: str) -> ImageRoot | None:
         place = self._place(key)

@@ -13,6 +13,7 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.native.tree import TreeResource
+from ramet.native.upper import make_readable
 from ramet.store.commit.commit_filter import CommitFilter
 from ramet.store.commit.kernel_state import Segments, write_chunk
 from ramet.store.commit.memory_tree import TreeCommit, commit_memory
@@ -179,6 +180,13 @@ class CommitWriter:
         return remote_state(mount)
 
     def _kernel_tree(self, prefix: str, tree: TreeResource, writer: PackWriter, rules: CommitFilter) -> DirectoryCommit:
+        try:
+            return self._overlay(prefix, tree, writer, rules)
+        except PermissionError:  # a program has closed a file to its owner, who is this user
+            make_readable(tree.root)
+            return self._overlay(prefix, tree, writer, rules)
+
+    def _overlay(self, prefix: str, tree: TreeResource, writer: PackWriter, rules: CommitFilter) -> DirectoryCommit:
         from ramet.store.commit.directory import commit_directory
         from ramet.store.commit.overlay import CannotCommitOverlay, Overlay, commit_overlay
 

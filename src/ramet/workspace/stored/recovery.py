@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.core.errors import RametError
 from ramet.native.leftovers import remove_layout
 from ramet.native.lowers import read_place
-from ramet.native.upper import assemble, fold
+from ramet.native.upper import assemble, fold, make_readable
 from ramet.store.commit.ignore_rules import IgnoreRules
 from ramet.store.commit.kernel_state import append_records, no_writers, plain_record
 from ramet.store.model.ids import RevisionId, TreeId
@@ -267,6 +267,7 @@ class _CrashRecovery:
             place = read_place(folder)
             if not os.path.isdir(place.upper):
                 continue
+            make_readable(place.upper)
             if place.shared:
                 found[prefix] = f"{folder}/assembled"
                 assemble((*place.lowers, place.upper), found[prefix])
