@@ -10,6 +10,7 @@ import { agents } from "./views/agents.js";
 import { commands } from "./views/commands.js";
 import { compare } from "./views/compare.js";
 import { files } from "./views/files.js";
+import { ports } from "./views/ports.js";
 import { review } from "./views/review.js";
 import { revision } from "./views/revision.js";
 import { terminal } from "./views/terminal.js";
@@ -27,6 +28,7 @@ function viewOf({ view, name, rev, path }) {
   if (view === "diff" && name) return compare;
   if (view === "cmds" && name) return commands;
   if (view === "agents" && name) return agents;
+  if (view === "ports" && name) return ports;
   if (view === "review" && name) return review;
   if (view === "term" && name) return terminal;
   return view === "" ? workspaces : null;
@@ -90,7 +92,7 @@ function soon(act) {
 function crumb({ view, name, rev, path }) {
   const parts = name ? [link(place("ws", { name }), safe(name)), rev && link(place("ws", { name, rev }), safe(`@${rev.length > 40 ? rev.slice(0, 12) : rev}`))] : [];
   refill(crumbs, ...parts);
-  const what = { agents: "agents", cmds: "commands", diff: "compare", review: "review", term: "terminal" }[view];
+  const what = { agents: "agents", cmds: "commands", diff: "compare", ports: "ports", review: "review", term: "terminal" }[view];
   document.title = [path || what, name && `${name}${rev && `@${rev.slice(0, 20)}`}`, "Ramet"].filter(Boolean).join(" · ");
 }
 

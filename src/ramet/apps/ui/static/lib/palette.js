@@ -6,7 +6,7 @@ import { baseOf, join, parentOf, parsePlace, place } from "./names.js";
 import { oneLine } from "./text.js";
 
 const MOST = 12;
-const VIEWS = [["History", "ws", ""], ["Files", "ws", "/"], ["Agents", "agents", ""], ["Commands", "cmds", ""], ["Compare", "diff", ""], ["Terminal", "term", ""]];
+const VIEWS = [["History", "ws", ""], ["Files", "ws", "/"], ["Agents", "agents", ""], ["Commands", "cmds", ""], ["Compare", "diff", ""], ["Terminal", "term", ""], ["Ports", "ports", ""]];
 
 /** Places that fit the words: those that begin with them first. */
 export function fitting(places, typed) {

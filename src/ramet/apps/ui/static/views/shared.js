@@ -22,11 +22,12 @@ const TABS = [
   ["commands", "Commands", (name, rev) => place("cmds", { name, rev })],
   ["compare", "Compare", (name, rev) => place("diff", { name, rev })],
   ["terminal", "Terminal", (name, rev) => place("term", { name, rev })],
+  ["ports", "Ports", (name) => place("ports", { name })],
 ];
 
 /** The heading of a workspace: its name, the tabs, and what can be done. */
 export function heading(info, current, rev = "", actions = []) {
-  const tabs = TABS.filter(([key]) => info.kind === "stored" || key === "files" || key === "agents" || key === "commands" || key === "terminal");
+  const tabs = TABS.filter(([key]) => info.kind === "stored" || key === "files" || key === "agents" || key === "commands" || key === "terminal" || key === "ports");
   return h("div", { class: "heading" },
     h("div", { class: "title" },
       h("h1", {}, safe(info.name)),
