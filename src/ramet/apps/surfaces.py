@@ -160,6 +160,7 @@ NOT_AFAR: Final = {
     "StoredWorkspace.load": "`store.import_archive` imports a snapshot",
     "StoredWorkspace.options": "the server decides how a workspace opens",
     "StoredWorkspace.recovered": "the server commits what a crash left",
+    "StoredWorkspace.remember_box": "a box on the machine of the store",
     "StoredWorkspace.repository": "internal to the store",
     "StoredWorkspace.save": "the server does it before it responds",
     "StoredWorkspace.speculate": "shares memory with the workspace; `fork` makes workspaces",
