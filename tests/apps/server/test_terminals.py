@@ -156,6 +156,25 @@ def test_who_gets_one(tmp_path: Path) -> None:
     check(tmp_path, test)
 
 
+def test_a_sandbox_has_terminals_for_its_owner_only(tmp_path: Path) -> None:
+    ann = "token-of-ann-0123456789"
+
+    async def test(app: App, connect: Open) -> None:
+        headers = {"authorization": f"Bearer {ann}"}
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://test", headers=headers) as http:
+            made = (await http.post("/v1/sandboxes", json={"workspace": "p"})).json()
+            path = f"/v1/workspaces/{made['name']}/terminal"
+            assert (await connect(path, token=BOB).until("problem"))["code"] == "workspace_not_found"
+            talk = connect(path, token=ann)
+            await talk.until("ready")
+            assert (await talk.result("true"))["exit_code"] == 0
+            await talk.leave()
+            await http.post(f"/v1/sandboxes/{made['name']}/terminate", json={})
+
+    check(tmp_path, test, principals={BOB: "bob", ann: "ann"})
+
+
 def test_grants_hold(tmp_path: Path) -> None:
     async def test(app: App, connect: Open) -> None:
         repository = app.workspaces.need_store().repository

@@ -150,7 +150,7 @@ class TerminalConnection:
     async def _begin(self) -> None:
         self._session = self._call.query(TerminalQuery).session
         api = self._api
-        await api.access.need(self._call, self._name, "readwrite")
+        await api.access.may_run(self._call, self._name)
         bound = api.settings.bounds.terminals
         if api.terminals > bound:
             raise RametError("limit_exceeded", f"{bound} terminals are open", "Close one, and try again.")
@@ -260,7 +260,7 @@ class TerminalConnection:
 
     async def _result(self, command: str) -> dict[str, Any]:
         api = self._api
-        await api.access.need(self._call, self._name, "readwrite")  # a grant may be gone meanwhile
+        await api.access.may_run(self._call, self._name)  # a grant may be gone meanwhile
         hosted = await api.workspaces.enter(self._name)
         try:
             asked = models.Exec(command=command, session=self._session)
