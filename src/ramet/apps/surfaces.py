@@ -97,6 +97,7 @@ LOCAL: Final = {
     "mcp": "serves the workspace to a model that this machine started",
     "config check": "works on local files",
     "config show": "works on local files",
+    "config use": "gives a workspace a file of this machine",
     "config init": "works on local files",
     "config schema": "works on local files",
     "doctor": "checks this machine; of a server it checks only that it responds",
