@@ -37,7 +37,7 @@ INSIDE: Final = 1000
 SYSTEM_LINKS: Final = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 SYSTEM_DIRECTORIES: Final = ("usr", "proc", "dev", "etc", "sys")
 IMAGE_DIRECTORIES: Final = ("opt", "srv", "var")
-"""What an image may bring besides, where the workspace does not have it."""
+"""What an image may bring in addition, where the workspace does not have it."""
 SYSTEM_NAMES: Final = frozenset((*SYSTEM_LINKS, *SYSTEM_DIRECTORIES))
 """Names in `/` that belong to the box and are no part of the workspace."""
 ETC_NAMES: Final = (

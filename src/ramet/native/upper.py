@@ -90,7 +90,7 @@ def walk_upper(upper: str, *, own: bool = True) -> Iterator[tuple[str, os.stat_r
 
 
 def make_readable(folder: str) -> None:
-    """Let the owner read all files and directories of a tree: what nobody can read cannot be stored."""
+    """Let the owner read all files and directories of a tree: what its owner cannot read cannot be stored."""
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for path, found in walk_upper(folder):

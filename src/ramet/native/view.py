@@ -93,7 +93,7 @@ class CannotHold(Exception):
 def confine(rows: list[Row], system: list[str]) -> tuple[int, list[tuple[str, int, bool]]]:
     """Make this process's mount namespace a view; returns its root, and how each restricted path is recognized."""
     check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "private mounts")
-    processes = _new_mount(b"proc", {})  # now: the kernel gives one to those who can see one
+    processes = _new_mount(b"proc", {})  # now: the kernel gives one where another is visible
     points = {row[0]: row for row in rows}
     reach = {row[0]: row[1] for row in rows}
     clones, kinds = _clones(points)

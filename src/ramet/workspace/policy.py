@@ -231,8 +231,8 @@ class Policy:
     ) -> tuple[Point, ...]:
         """Return what programs of a session may do where, parents first; empty when they may do everything.
 
-        `mounted` are the mounts of the kernel. `served` ones check every operation themselves. A question, which
-        nobody can answer for a program, counts as a denial.
+        `mounted` are the mounts of the kernel. `served` ones check every operation themselves. A question counts
+        as a denial: a program cannot wait for its answer.
         """
         rules = [rule for rule in self._rules_of_programs(served) if rule.concerns(session_id, agent_id)]
         if not rules and self.default is Verdict.ALLOW:

@@ -94,7 +94,7 @@ class Callers:
             del self._members[caller.number]
 
     def find(self, thread: int) -> Caller | None:
-        """Return the program that a thread belongs to; None for one that has ended: nobody else must act for it."""
+        """Return the program that a thread belongs to; None for one that has ended: no other must act for it."""
         now = time.monotonic()
         known = self._known.get(thread)
         if known is not None and now < known[1]:

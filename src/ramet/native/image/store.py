@@ -38,7 +38,7 @@ class Images:
         self._base, self._owner, self._folder = base, owner, f"{base}/images"
 
     def take(self, layout: Layout, path: str, most: int) -> ImageRoot:
-        """Return the root of the image at `path` for a box; unpack it, within `most` bytes, if nobody has."""
+        """Return the root of the image at `path` for a box; unpack it once, within `most` bytes."""
         try:
             found = self._take(layout, path, most)
         except OSError as error:
