@@ -152,6 +152,18 @@ class Histories(RuleBasedStateMachine):
         self.store = Store(self.objects)
 
     @invariant()
+    def parts_of_a_log_are_what_the_whole_says(self) -> None:
+        for name in self.models if hasattr(self, "models") else ():
+            handle = self.store[name]
+            whole = handle.log()
+            assert handle.log(limit=2) == whole[:2] and handle.log(limit=0) == []
+            for one in whole[:1] + whole[-1:]:
+                below = self.store.repository.ancestors(one)
+                assert handle.log(without=one) == [other for other in whole if other.id not in below]
+                assert handle.log(one, limit=3) == newest_first(below.values())[:3]
+                assert handle.find(one.id.hex()) == one
+
+    @invariant()
     def everything_is_there(self) -> None:
         if not hasattr(self, "store"):
             return

@@ -300,13 +300,13 @@ export class Workspace extends Place {
   }
 
   /**
-   * Revisions, newest first, from a revision on (the head when not given).
-   * @param {Abortable & { revision?: string, limit?: number }} [options]
+   * Revisions, newest first, from a revision on (the head when not given). `without` leaves out a revision and all its ancestors.
+   * @param {Abortable & { revision?: string, limit?: number, without?: string }} [options]
    * @returns {Promise<Revision[]>}
    */
   async log(options = {}) {
-    const { revision: from, limit } = known("log", options, "revision", "limit");
-    const found = await this.#http.get(`${this.#url}/log${query({ revision: from, limit })}`, options);
+    const { revision: from, limit, without } = known("log", options, "revision", "limit", "without");
+    const found = await this.#http.get(`${this.#url}/log${query({ revision: from, limit, without })}`, options);
     return found["revisions"].map(revision);
   }
 

@@ -231,13 +231,14 @@ export declare class Workspace extends Place {
      */
     head(options?: Abortable): Promise<Revision | null>;
     /**
-     * Revisions, newest first, from a revision on (the head when not given).
-     * @param {Abortable & { revision?: string, limit?: number }} [options]
+     * Revisions, newest first, from a revision on (the head when not given). `without` leaves out a revision and all its ancestors.
+     * @param {Abortable & { revision?: string, limit?: number, without?: string }} [options]
      * @returns {Promise<Revision[]>}
      */
     log(options?: Abortable & {
         revision?: string;
         limit?: number;
+        without?: string;
     }): Promise<Revision[]>;
     /**
      * What changed from the older to the newer revision. With one revision, what it changed; with none, what the head

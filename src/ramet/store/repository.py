@@ -26,7 +26,7 @@ from ramet.store.crypto.codec import as_encrypted, require_encrypted, unlock
 from ramet.store.gc.schedule import GcSchedule
 from ramet.store.model import trees
 from ramet.store.model.address import parse_address
-from ramet.store.model.graph import newest_first
+from ramet.store.model.graph import Descent, newest_first
 from ramet.store.model.ids import RevisionId, TreeId, revision_id
 from ramet.store.model.revisions import Note, Revision, decode
 from ramet.store.objects.log import Log, ObjectLog
@@ -128,6 +128,7 @@ class Repository:
         except RametError:
             pass  # a damaged index: reads report it, and `verify` and `repair` must still start
         self._revisions: dict[RevisionId, Revision] = {}
+        self._descents = ancestry.Descents()
         self._gc_taken_at_start: int | None = None
         """The `taken` number of the gc log at the first write of this process: no later collection has run while it is
         equal."""
@@ -384,6 +385,16 @@ class Repository:
         head = self.refs.require(name).head
         self.check_access(name)
         return [] if head is None else newest_first(self.ancestors(self.read_revision(head)).values())
+
+    def descents(self, name: str) -> Iterator[Descent]:
+        """Yield the descent of what `log` lists, in its order; what is not asked for is not read."""
+        head = self.refs.require(name).head
+        self.check_access(name)
+        return iter(()) if head is None else self._descents.newest_first(self, head)
+
+    def descents_of(self, revision: Revision) -> Iterator[Descent]:
+        """Yield the descent of a revision and its ancestors, as `descents` does."""
+        return self._descents.newest_first(self, revision.id)
 
     def note(
         self, name: str, revision: Revision, message: str, author: str = "", path: str = "", line: int = 0

@@ -235,5 +235,5 @@ def test_a_note_is_about_a_revision_a_file_or_a_line(store: Store) -> None:
     assert made.notes[0].author == "ann" and handle.log()[0].notes == made.notes == handle.rename("v").log()[1].notes
     for message, place in ((" ", {}), ("x", {"line": 1}), ("x", {"path": "/f", "line": -1})):
         with pytest.raises(RametError) as refused:
-            store["v"].note(message, **place)  # type: ignore[arg-type]
+            store["v"].note(message, **place)
         assert refused.value.code == "invalid_argument"

@@ -302,3 +302,32 @@ def test_a_process_that_commits_for_ever_stays_small(tmp_path: Path, monkeypatch
     asyncio.run(act())
     assert [revision.message for revision in store["w"].log()] == [str(n) for n in range(19, -1, -1)]
     assert len(store.repository._revisions) <= 8
+
+
+def test_the_newest_revisions_are_listed_without_reading_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(str(tmp_path))
+    store.create("w")
+
+    async def act() -> None:
+        async with store.open("w") as ws:
+            for number in range(20):
+                await ws.execute(f"echo {number} > /n")
+                await ws.commit(str(number))
+
+    asyncio.run(act())
+    again = Store(str(tmp_path))
+    read: list[str] = []
+    objects = again.repository.objects
+    get = objects.get
+
+    def counted(key: str) -> bytes:
+        read.append(key)
+        return get(key)
+
+    monkeypatch.setattr(objects, "get", counted)
+    assert [one.message for one in again["w"].log(limit=3)] == ["19", "18", "17"]
+    assert again["w"].find(again["w"].log(limit=3)[2].id.hex()).message == "17"
+    assert len({key for key in read if key.startswith("revisions/")}) <= 4
+    assert [one.message for one in again["w"].log(without="w-18")] == ["19", "18"]

@@ -174,14 +174,25 @@ class RemoteRef:
             raise RametError("revision_not_found", f"{self.name!r} has no revision yet", "commit something first")
         return as_revision(found[0])
 
-    def log(self, revision: RevisionLike | None = None) -> list[Revision]:
-        """List revisions newest first, children before parents; from the head or from an older revision."""
+    def log(
+        self,
+        revision: RevisionLike | None = None,
+        *,
+        limit: int | None = None,
+        without: RevisionLike | None = None,
+    ) -> list[Revision]:
+        """List revisions newest first, children before parents; from the head or from an older revision.
+
+        With `limit` it is the newest ones. `without` leaves out a revision and all its ancestors.
+        """
         found: list[Revision] = []
-        more = True
+        more = limit != 0
+        asked = {"revision": self._spec(revision), "without": self._spec(without)}
         while more:
-            page = self._get("log", revision=self._spec(revision), offset=len(found), limit=PAGE)
+            size = PAGE if limit is None else min(PAGE, limit - len(found))
+            page = self._get("log", **asked, offset=len(found), limit=size)
             found += map(as_revision, page["revisions"])
-            more = page["more"] and page["revisions"]
+            more = page["more"] and page["revisions"] and len(found) != limit
         return found
 
     def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
@@ -402,8 +413,8 @@ class RemoteRef:
         self, message: str, revision: RevisionLike | None = None, *, path: str = "", line: int = 0, author: str = ""
     ) -> Revision:
         """Add a note to a revision, or to a file or a line of it; return the revision with its `notes`."""
-        body = {"message": message, "revision": self._spec(revision), "path": path or None, "line": line, "author": author}
-        return as_revision(self._http.ask("POST", f"{self._url}/notes", without_none(body)))
+        body = {"message": message, "revision": self._spec(revision), "path": path or None, "line": line}
+        return as_revision(self._http.ask("POST", f"{self._url}/notes", without_none({**body, "author": author})))
 
     def grants(self) -> Mapping[str, str]:
         """Return the access of each principal, `readonly` or `readwrite`; empty means that everyone has both."""

@@ -445,6 +445,8 @@ Offset = Annotated[int, Meta(ge=0, le=1 << 40, description="Number of entries to
 
 class LogQuery(Body):
     revision: Spec | None = None
+    without: Spec | None = None
+    """Leave out this revision and all its ancestors."""
     offset: Offset = 0
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
 

@@ -4,12 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
 
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
 
 
-def newest_first(revisions: Iterable[Revision]) -> list[Revision]:
+class Descent(NamedTuple):
+    """What a revision is in a history: enough to order and to find it, and small enough to keep for all of them."""
+
+    id: RevisionId
+    parents: tuple[RevisionId, ...]
+    time: float
+    seq: int
+    name: str
+    workspace: str
+
+
+class Ordered(Protocol):
+    """What `newest_first` sorts: revisions, or their `Descent`."""
+
+    @property
+    def id(self) -> RevisionId: ...
+    @property
+    def parents(self) -> tuple[RevisionId, ...]: ...
+    @property
+    def time(self) -> float: ...
+    @property
+    def seq(self) -> int: ...
+
+
+One = TypeVar("One", bound=Ordered)
+
+
+def newest_first(revisions: Iterable[One]) -> list[One]:
     """Sort children before their parents, and the newer of two unrelated revisions first. Deterministic."""
     import heapq
 
@@ -20,7 +48,7 @@ def newest_first(revisions: Iterable[Revision]) -> list[Revision]:
             children[parent] += 1
     ready = [_rank(revision) for revision in known.values() if not children[revision.id]]
     heapq.heapify(ready)
-    found: list[Revision] = []
+    found: list[One] = []
     while ready:
         revision = known[heapq.heappop(ready)[-1]]
         found.append(revision)
@@ -31,7 +59,7 @@ def newest_first(revisions: Iterable[Revision]) -> list[Revision]:
     return found
 
 
-def _rank(revision: Revision) -> tuple[float, int, RevisionId]:
+def _rank(revision: Ordered) -> tuple[float, int, RevisionId]:
     return -revision.time, -revision.seq, revision.id
 
 

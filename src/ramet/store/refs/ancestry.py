@@ -1,16 +1,76 @@
-"""Ancestors of revisions, up to where history has expired."""
+"""Ancestors of revisions, up to where history has expired.
+
+A history of thousands of revisions is read once: `Descents` remembers what it is made of, which never changes.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from ramet.core.errors import RametError
-from ramet.store.model.graph import newest_first
+from ramet.store.model.graph import Descent, newest_first
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
+from ramet.store.refs.gc_log import CACHE_SECONDS
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
+
+
+REMEMBERED: Final = 50_000
+"""Revisions whose descent is remembered, at about 500 bytes each."""
+
+
+class Descents:
+    """The descent of revisions of a store, read when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[RevisionId, Descent] = {}
+
+    def of(self, repository: Repository, identity: RevisionId) -> Descent:
+        found = self._known.get(identity)
+        if found is None:
+            one = repository.read_revision(identity)
+            found = Descent(identity, one.parents, one.time, one.seq, one.name, one.workspace)
+            if len(self._known) >= REMEMBERED:
+                for old in list(self._known)[: REMEMBERED // 4]:
+                    self._known.pop(old, None)
+            self._known[identity] = found
+        return found
+
+    def newest_first(self, repository: Repository, start: RevisionId) -> Iterator[Descent]:
+        """Yield a revision and its ancestors, children before their parents.
+
+        As long as the history is a line, only what is asked for is read.
+        """
+        following = self.of(repository, start)
+        while len(parents := self._parents(repository, following)) < 2:
+            yield following
+            if not parents:
+                return
+            following = parents[0]
+        found: dict[RevisionId, Descent] = {}
+        pending = [following]
+        while pending:
+            one = pending.pop()
+            if one.id not in found:
+                found[one.id] = one
+                pending += self._parents(repository, one)
+        yield from newest_first(found.values())
+
+    def _parents(self, repository: Repository, one: Descent) -> list[Descent]:
+        shallow = repository.gc_log.now(CACHE_SECONDS).shallow
+        found = []
+        for parent in one.parents:
+            if parent in shallow:
+                continue
+            try:
+                found.append(self.of(repository, parent))
+            except RametError as error:  # it expired just now
+                if error.code != "revision_expired":
+                    raise
+        return found
 
 
 def common_ancestor(repository: Repository, one: Revision, other: Revision) -> Revision | None:

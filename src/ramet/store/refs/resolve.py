@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
 HEX: Final = re.compile(r"[0-9a-f]{4,64}")
+FULL: Final = re.compile(r"[0-9a-f]{64}")
 
 
 RevisionLike = Revision | Tag | str | int | bytes
@@ -96,7 +97,8 @@ def _by_object(repository: Repository, name: str, spec: Revision | Tag) -> Revis
 
 
 def _in_history(repository: Repository, name: str, identity: RevisionId) -> Revision | None:
-    return next((revision for revision in repository.log(name) if revision.id == identity), None)
+    found = any(one.id == identity for one in repository.descents(name))
+    return repository.read_revision(identity) if found else None
 
 
 def _not_in_history(spec: str, name: str) -> RametError:
@@ -117,7 +119,9 @@ def _find(repository: Repository, name: str, spec: str) -> Revision:
     tag = repository.tags.find(name, spec)
     if tag is not None:
         return repository.read_revision(tag.target)
-    history = repository.log(name)
+    if FULL.fullmatch(spec) and (found := _in_history(repository, name, RevisionId(bytes.fromhex(spec)))) is not None:
+        return found
+    history = list(repository.descents(name))
     state = repository.gc_log.now(CACHE_SECONDS)
     matches = [r for r in history if spec == r.name or (spec == str(r.seq) and r.workspace == name)]
     if not matches and HEX.fullmatch(spec):
@@ -140,7 +144,7 @@ def _find(repository: Repository, name: str, spec: str) -> Revision:
     if len(matches) != 1:
         why = "no revision" if not matches else "more than one revision"
         raise RametError("revision_not_found", f"{why} {spec!r} in workspace {name!r}", "see `log`")
-    return matches[0]
+    return repository.read_revision(matches[0].id)
 
 
 def expired_error(what: str) -> RametError:

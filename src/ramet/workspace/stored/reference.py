@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ramet.core.errors import RametError, wrong_type
@@ -83,18 +84,33 @@ class StoredWorkspaceRef:
         """Find a revision of this history; `OTHER@REV` finds one of another workspace."""
         return self._repository.resolve_from(self.name, revision)
 
-    def log(self, revision: RevisionLike | None = None) -> list[Revision]:
+    def log(
+        self,
+        revision: RevisionLike | None = None,
+        *,
+        limit: int | None = None,
+        without: RevisionLike | None = None,
+    ) -> list[Revision]:
         """List revisions, newest first, children before their parents; from the head, or from an older revision.
 
-        Calls that changed no file are in `history` and make no revision.
+        With `limit` it is the newest ones, and the others are not read. `without` leaves out a revision and all its
+        ancestors, so that the rest is what one history has and another one lacks. Calls that changed no file are in
+        `history` and make no revision.
         """
         from ramet.store.model.graph import newest_first
 
-        if revision is None:
-            found = self._repository.log(self.name)
-        else:
-            found = newest_first(self._repository.ancestors(self.find(revision)).values())
-        return self._repository.notes.attach(self.name, found)
+        repository = self._repository
+        if limit is None and without is None:
+            if revision is None:
+                found = repository.log(self.name)
+            else:
+                found = newest_first(repository.ancestors(self.find(revision)).values())
+            return repository.notes.attach(self.name, found)
+        lines = repository.descents(self.name) if revision is None else repository.descents_of(self.find(revision))
+        if without is not None:
+            known = {one.id for one in repository.descents_of(self.find(without))}
+            lines = (one for one in lines if one.id not in known)
+        return repository.notes.attach(self.name, [repository.read_revision(one.id) for one in islice(lines, limit)])
 
     def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
         """Return parents that retention removed, where the history ends."""

@@ -166,10 +166,9 @@ async def log(api: Api, call: Call) -> Reply:
 
     def look() -> tuple[list[Revision], bool, dict[str, list[str]]]:
         ref = handle()
-        found = ref.log(asked.revision)
-        known, shown = {revision.id for revision in found}, found[asked.offset : end]
-        late = [one for one in shown if not known.issuperset(one.parents)]
-        gone = {one.id.hex(): [parent.hex() for parent in ref.expired_parents(one)] for one in late}
+        found = ref.log(asked.revision, limit=end + 1, without=asked.without)
+        shown = found[asked.offset : end]
+        gone = {one.id.hex(): [parent.hex() for parent in ref.expired_parents(one)] for one in shown}
         return shown, len(found) > end, {name: parents for name, parents in gone.items() if parents}
 
     shown, more, expired = await api.workspaces.blocking(look)
