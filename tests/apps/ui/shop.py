@@ -29,10 +29,8 @@ WRITE_DOCS = f"""\
 printf '%b' '{README.encode("unicode_escape").decode()}' > /docs/README.md
 printf 'name,price\\napple,1\\n' > /docs/prices.csv
 echo x > '/docs/{LONG}'; head -c 500 /dev/zero > /docs/zeros"""
-ENDLESS = (
-    "A message that is far too long for one line of any list, as whoever wrote it had to say all at once. " * 2
-)
-SCRIPTS = (
+ENDLESS = "A message that is far too long for one line of any list, as whoever wrote it had to say all at once. " * 2
+SCRIPTS: tuple[tuple[str, dict[str, str | int | float | bool], str, str], ...] = (
     ("ann", {"run": "r1", "tokens": 1200}, "Begin the shop",
      "mkdir -p /src /docs; cat > /src/shop.py; seq 1 400 > /src/numbers"),
     ("bob", {"run": "r1", "tokens": 800}, "Write docs", WRITE_DOCS),
@@ -40,9 +38,7 @@ SCRIPTS = (
     ("carol", {"run": "r3"}, ENDLESS, "sed -i '200s/.*/new/' /src/numbers; rm /docs/zeros; printf '\\033[1mred'"),
     ("carol", {"run": "r3"}, "", "curl -s http://refused.example/path?secret=1; curl -s http://127.0.0.1:1/"),
 )  # fmt: skip
-PROPOSAL = (
-    "sed -i 's/stock=100/stock=1000/; s/what is left/rest/' /src/shop.py; echo 'export const a = 1' > /src/a.ts"
-)
+PROPOSAL = "sed -i 's/stock=100/stock=1000/; s/what is left/rest/' /src/shop.py; echo 'export const a = 1' > /src/a.ts"
 
 
 def build(place: Path) -> Store:
@@ -59,7 +55,7 @@ def build(place: Path) -> Store:
 
     async def begin() -> None:
         for agent, meta, message, script in SCRIPTS:
-            await work("shop", agent, dict(meta), message, script)
+            await work("shop", agent, meta, message, script)
 
     async def propose() -> None:
         await work("attempt", "dave", {"run": "r9"}, "Sell in bulk", PROPOSAL)

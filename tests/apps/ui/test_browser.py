@@ -287,7 +287,7 @@ def test_a_revision_is_discussed(server: tuple[str, str], page: Browser) -> None
     page.click("Comment", ".talk .primary")
     page.sees("Fine otherwise", ".talk .notes")
     headers = {"authorization": f"Bearer {server[1]}"}
-    asked = {"revision": "proj-2", "limit": 1}
+    asked: dict[str, str | int] = {"revision": "proj-2", "limit": 1}
     told = httpx2.get(f"{server[0]}/v1/workspaces/proj/log", params=asked, headers=headers, timeout=200).json()
     notes = [(one["message"], one["path"], one["line"]) for one in told["revisions"][0]["notes"]]
     assert notes == [

@@ -11,6 +11,7 @@ import { heading, loaded } from "./shared.js";
 
 const MOST = 1 << 20; // bytes of a file that can be resolved by hand
 const RECORDS = 50;
+const PAGE = 1000;
 
 export async function review({ route, signal, live, reload }) {
   const { name } = route;
@@ -18,14 +19,11 @@ export async function review({ route, signal, live, reload }) {
   const { info, stored } = await loaded(route, signal);
   if (!stored || !other) throw new Problem({ code: "invalid_argument", cause: "nothing to review", remediation: "choose a workspace to merge in the history" });
   const [theirName, theirRev = "head"] = other.split("@");
-  const [{ revisions: mine }, { revisions: theirs }] = await Promise.all([
-    get(workspacePath(name, "/log"), { limit: 1000 }, signal),
-    get(workspacePath(theirName, "/log"), { revision: theirRev, limit: 1000 }, signal),
-  ]);
-  const known = new Set(mine.map((one) => one.id));
-  const base = theirs.find((one) => known.has(one.id));
-  const newer = theirs.filter((one) => !known.has(one.id));
-  const talk = theirs.length ? conversation(theirName, theirs[0], notesOf(newer)) : null;
+  const newer = await proposedRevisions(theirName, theirRev, info.head ? `${name}@head` : undefined, signal);
+  const own = new Set(newer.map((one) => one.id));
+  const from = newer.flatMap((one) => one.parents).find((id) => !own.has(id)); // the newest that both have
+  const base = from ? (await get(workspacePath(theirName, "/log"), { revision: from, limit: 1 }, signal)).revisions[0] : null;
+  const talk = newer.length ? conversation(theirName, newer[0], notesOf(newer)) : null;
   const news = newsBar(reload);
   live((event) => talk?.isNews(event) && news.tell());
   const resolving = h("div");
@@ -77,7 +75,18 @@ export async function review({ route, signal, live, reload }) {
       newer.length > 0 && button("Approve and merge", merge({}), { class: "primary" })));
   return h("div", { class: "page" }, heading(info, "history"), title, resolving, news.bar,
     newer.length > 0 && await commandsBehind(theirName, theirRev, base, signal),
-    newer.length > 0 && [await proposed(theirName, base, theirs[0], talk, signal), notesSection(talk)]);
+    newer.length > 0 && [await proposed(theirName, base, newer[0], talk, signal), notesSection(talk)]);
+}
+
+/** The revisions that the other side has and this one lacks, newest first. */
+async function proposedRevisions(name, revision, without, signal) {
+  const found = [];
+  for (let more = true; more; ) {
+    const page = await get(workspacePath(name, "/log"), { revision, without, offset: found.length, limit: PAGE }, signal);
+    found.push(...page.revisions);
+    more = page.more;
+  }
+  return found;
 }
 
 async function proposed(name, base, newest, talk, signal) {
