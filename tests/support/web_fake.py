@@ -114,6 +114,23 @@ class _Handler(BaseHTTPRequestHandler):
     def at_strange(self, query: dict[str, str], body: bytes) -> None:
         self.reply(200, b"strange\n", Content_Encoding="x-strange")
 
+    def at_private(self, query: dict[str, str], body: bytes) -> None:
+        if self.headers.get("Authorization") == "Basic dTpw":
+            self.reply(200, b"private\n")
+        else:
+            self.reply(401, b"who are you?\n", WWW_Authenticate='Basic realm="test"')
+
+    def at_breaking(self, query: dict[str, str], body: bytes) -> None:
+        """A file whose first answers break off in the middle; with `whole`, it knows no ranges."""
+        if "whole" in query:
+            del self.headers["Range"]
+        if not self.web.failures:
+            self.at_file(query, body)
+            return
+        self.web.failures -= 1
+        self.reply(200, CONTENT[:5000], Content_Length=str(len(CONTENT)))
+        self.close_connection = True
+
     def at_short(self, query: dict[str, str], body: bytes) -> None:
         self.reply(200, b"abc", Content_Length="10")
         self.close_connection = True

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.web_fake import Web, web_fake
+from tests.support.web_fake import CONTENT, Web, web_fake
 
 from ramet import Workspace
 from ramet.backends.local.ram import RAMResource
+from ramet.commands.network.wget import download
 
 CASES = """
 wget -q -O - $U/hello
@@ -47,6 +48,44 @@ wget -q -r -nd -np $U/site/; ls *.html *.txt
 wget -q -t 1 -T 2 -O- http://127.0.0.1:1/
 wget -q -O- ftp:///nonsense
 wget -q -t 1 -O- $U/silent
+head -c 100 /dev/zero > part; wget -q -c -O part $U/file; wc -c < part
+wget -q -c -O new $U/file; wc -c < new
+head -c 10240 /dev/zero > part; wget -q -c -O part $U/file; wc -c < part
+printf abc > part; wget -q -c -O part $U/hello; cat part
+printf abc > part; wget -q -O part $U/nope; cat part
+wget -q -O no/such/file $U/hello
+wget -q -P sub $U/hello; cat sub/hello
+wget -q $U/hello $U/hello; ls hello*
+wget -q "$U/hello?a=b/c"; ls hello*
+wget -q -O- --header 'Accept:' --header 'X-A: 1' --header 'X-A: 2' $U/echo
+wget -q -O- --header 'Host: evil.example' $U/hello
+wget -q -O- --user u --password p $U/echo
+wget -q -O- --auth-no-challenge --user u --password p $U/echo
+wget -q -O- http://u:p@127.0.0.1:$P/echo
+wget -q -O- --post-data '' $U/echo
+wget -q -O- --post-data a=1 --header 'Content-Type: a/b' $U/echo
+wget -q -O- --method DELETE $U/echo
+wget -q -O- --content-on-error $U/nope
+wget -q --content-on-error $U/nope; cat nope
+wget -q -O- -S $U/hello
+wget -nv -O- $U/nope 2>&1 | sed 's/.*ERROR/ERROR/'
+wget -q -O- 127.0.0.1:$P/hello
+wget -q -O- --user u --password p $U/private
+wget -q -O- http://u:p@127.0.0.1:$P/private
+wget -q -O- $U/private
+wget -q -O- --user u --password p "$U/to?url=/private"
+wget -q
+wget --nosuch
+wget -q -O- $U/packed | od -An -tx1 | head -1
+wget -q -O- $U/short -t 1
+wget -q -O- "$U/to?is=303&url=/echo" --post-data a=1
+wget -q -O- "$U/to?is=301&url=/echo" --method PUT --body-data a=1
+wget -q -np -nH -r $U/site/c/; find . -type f | sort
+wget -q -x $U/site/b.html; find 127* -type f | sed 's/:[0-9]*//'
+wget -q -nH -x $U/site/b.html; find site -type f
+wget -q --no-check-certificate -O- $U/hello
+wget -qO- $U/hello
+wget -q -O - $U/hello -O -
 """
 HARMLESS = re.compile(r'\s*"(Connection|Accept-Encoding)": ')
 
@@ -69,7 +108,7 @@ def plain(text: str) -> list[str]:
 @pytest.mark.skipif(shutil.which("wget") is None, reason="wget is not installed")
 @pytest.mark.parametrize("line", rows())
 def test_it_does_what_the_real_one_does(line: str, web: Web, tmp_path: Path) -> None:
-    text = line.replace("$U", web.url)
+    text = line.replace("$U", web.url).replace("$P", str(web.port))
     real = subprocess.run(
         ["bash", "-c", text], cwd=tmp_path, capture_output=True, timeout=30, check=False,
         env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"},
@@ -82,3 +121,43 @@ def test_it_does_what_the_real_one_does(line: str, web: Web, tmp_path: Path) -> 
 
     found, status = asyncio.run(act())
     assert (plain(found.decode("latin-1")), status) == (plain(real.stdout.decode("latin-1")), real.returncode)
+
+
+@pytest.mark.parametrize("query", ["", "?whole=1"])
+@pytest.mark.parametrize("output", ["-O new", "-O -", "", "-c -O part"])
+def test_a_download_that_breaks_off_goes_on_where_it_was(
+    output: str, query: str, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(download, "pause_for", wait)
+
+    async def act() -> bytes:
+        async with Workspace({"/": RAMResource()}, network={"allow": ["127.0.0.1"]}) as ws:
+            await ws.dispatch("write", "/part", CONTENT[:100])
+            name = {"-O new": "new", "": "breaking*", "-c -O part": "part"}.get(output)
+            end = f"; cat {name}" if name else ""
+            done = await ws.execute(f"wget -q {output} '{web.url}/breaking{query}'{end}")
+            assert done.exit_code == 0, done
+            return done.stdout
+
+    web.failures = 1 if output.startswith("-c") else 3
+    found = asyncio.run(act())
+    if output.startswith("-c"):  # the first answer is the whole file, of which 100 bytes are known
+        assert found == CONTENT and waited == [1.0]
+    else:
+        assert found == CONTENT and waited == [1.0, 2.0, 3.0]
+    assert [headers.get("Range") for _, _, headers, _ in web.seen[-2:]][-1] == "bytes=5000-" or query
+
+
+def test_a_file_that_exists_is_kept(web: Web) -> None:
+    async def act() -> tuple[str, str]:
+        async with Workspace({"/": RAMResource()}, network={"allow": ["127.0.0.1"]}) as ws:
+            done = await ws.execute(f"echo mine > hello; wget -nv {web.url}/hello; wget -nv {web.url}/hello; cat hello")
+            return done.text, done.error_text
+
+    text, said = asyncio.run(act())
+    assert text == "mine\n" and '-> "hello.1" [1]' in said and '-> "hello.2" [1]' in said
