@@ -16,7 +16,8 @@ from ramet.apps.server.connections import ConnectionTable
 from ramet.apps.server.events import Events
 from ramet.apps.server.idempotency import IdempotencyKeys
 from ramet.apps.server.open_workspaces import OpenWorkspace, OpenWorkspaces
-from ramet.apps.server.ports import PortOrigins, PortRoutes, ProgramFailed
+from ramet.apps.server.port_proxy import ProgramFailed
+from ramet.apps.server.ports import PortOrigins, PortRoutes
 from ramet.apps.server.problems import Refusal, internal, make_problem, problem_of
 from ramet.apps.server.request import (
     PROBLEM,

@@ -17,13 +17,14 @@ import hmac
 import re
 import secrets
 import socket
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from ramet.apps.server.links import Links
 from ramet.apps.server.port_headers import Place
-from ramet.apps.server.port_proxy import TUNNEL, Exchange, ProgramFailed, Talk, dialed
+from ramet.apps.server.port_proxy import TUNNEL, Exchange, Talk, dialed
 from ramet.apps.server.problems import Refusal
 from ramet.apps.server.request import Call, Receive, Reply, Scope, Send, send_reply
 from ramet.core.errors import RametError
@@ -72,7 +73,7 @@ class PortRoutes:
         """Carry a WebSocket below `/v1`: without a path below the port it is a tunnel for any protocol."""
         name, place, path = self._place(call)
         await self._api.access.may_run(call, name)
-        async with self._reaching(name) as hosted:
+        async with self.reaching(name) as hosted:
             talk = Talk(call.scope, receive, send, self._api.settings.bounds, place)
             dial = _dial(hosted)
             if path:
@@ -97,12 +98,12 @@ class PortRoutes:
     async def pass_on(self, call: Call, receive: Receive, send: Send, name: str, place: Place, path: str) -> None:
         """Answer a request that may pass."""
         target = (path + _query(call.scope)).encode("latin-1")
-        async with self._reaching(name) as hosted:
+        async with self.reaching(name) as hosted:
             exchange = Exchange(call.scope, receive, send, self._api.settings.bounds, place, target)
             await exchange.run(_dial(hosted))
 
     @contextlib.asynccontextmanager
-    async def _reaching(self, name: str) -> AsyncIterator[OpenWorkspace]:
+    async def reaching(self, name: str) -> AsyncIterator[OpenWorkspace]:
         """Keep an open workspace from being closed for idleness."""
         bounds = self._api.settings.bounds
         hosted = await self.opened(name)
@@ -177,6 +178,21 @@ class PortOrigins:
         self._secret = secrets.token_bytes(32)
         self._known: dict[str, _Origin] = {}
         self._links = Links()
+        self._running: Counter[str] = Counter()
+
+    @contextlib.contextmanager
+    def _counted(self, label: str) -> Iterator[None]:
+        """Bound the requests of one origin, as those of a client are."""
+        most = self._api.settings.bounds.concurrency
+        if self._running[label] >= most:
+            raise Refusal("too_many_requests", f"this origin already has {most} requests running", "try again later")
+        self._running[label] += 1
+        try:
+            yield
+        finally:
+            self._running[label] -= 1
+            if not self._running[label]:
+                del self._running[label]
 
     async def link(self, call: Call, name: str, port: int) -> str:
         """Return a URL that opens a program once in a browser, which then stays let in."""
@@ -199,7 +215,7 @@ class PortOrigins:
         return f"{_scheme(call.scope)}://{place}{OPENING}{self._links.make(label)}"
 
     async def _connected(self, name: str, port: int) -> socket.socket:
-        async with self._routes._reaching(name) as hosted:
+        async with self._routes.reaching(name) as hosted:
             return await dialed(_dial(hosted), port)
 
     def finds(self, scope: Scope) -> bool:
@@ -218,14 +234,20 @@ class PortOrigins:
             await send_reply(self._let_in(call, label, path.removeprefix(OPENING)), call, send)
             return
         origin, place = await self._allowed(call, label)
-        await self._routes.pass_on(call, receive, send, origin.name, place, path)
+        with self._counted(label):
+            await self._routes.pass_on(call, receive, send, origin.name, place, path)
 
     async def talk(self, call: Call, receive: Receive, send: Send) -> None:
         """Carry a WebSocket of a page at an origin."""
-        origin, place = await self._allowed(call, self._label(call.scope))
+        label = self._label(call.scope)
+        origin, place = await self._allowed(call, label)
         if call.header(b"origin") != f"{place.scheme}://{place.host}":
             raise Refusal("permission_denied", "unknown Origin header", "use the page of this origin", status=403)
-        async with self._routes._reaching(origin.name) as hosted:
+        with self._counted(label):
+            await self._twin(call, receive, send, origin, place)
+
+    async def _twin(self, call: Call, receive: Receive, send: Send, origin: _Origin, place: Place) -> None:
+        async with self._routes.reaching(origin.name) as hosted:
             talk = Talk(call.scope, receive, send, self._api.settings.bounds, place)
             await talk.twin(_dial(hosted), _raw_path(call.scope) + _query(call.scope))
 
@@ -263,6 +285,3 @@ def _unknown() -> Refusal:
         "unauthenticated", "this browser was not let in, or the link was used", "Open it again from the console.",
         status=401,
     )  # fmt: skip
-
-
-__all__ = ["PortOrigins", "PortRoutes", "ProgramFailed"]
