@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.native.images import make_root
 from tests.support.tls import TestAuthority
 from tests.support.web_fake import Web, web_fake
 from tests.workspace.native.conftest import box_directory
@@ -287,3 +291,17 @@ def test_the_key_is_nowhere_and_the_certificate_only_inside(
         assert not files_with(tmp_path, "PRIVATE KEY") and not files_with(tmp_path, ours)
 
     asyncio.run(act())
+
+
+def test_programs_of_an_image_trust_it_too(native: Native, authority: TestAuthority) -> None:
+    if shutil.which("ldd") is None:
+        pytest.skip("ldd is not installed")
+    with box_directory() as place:
+        os.chmod(place, 0o755)
+        image = str(make_root(Path(place, "root")))
+
+        async def act(ws: Workspace) -> None:
+            found = await ws.execute('cat "$SSL_CERT_FILE"', native=True)
+            assert authority.path.read_text() in found.text, found
+
+        run(replace(native, image=image), policy(authority, 1), act)
