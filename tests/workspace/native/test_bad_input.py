@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,13 @@ from ramet.native.options import Native
 FILES = int(os.environ.get("RAMET_TEST_TREE_FILES", "20000"))
 """Files of the large tree; a million by hand."""
 OPENS = """
-import asyncio, sys, tempfile
+import asyncio
 from ramet import Store, Workspace
 from ramet.core.errors import RametError
 from ramet.native.options import Native
 
 async def main():
-    place = tempfile.mkdtemp(dir="/var/tmp")
+    place = "{place}"
     boxes = {boxes!r} or place + "/boxes"
     try:
         async with Workspace(native=Native(directory=boxes)):
@@ -31,7 +32,7 @@ async def main():
     except RametError as error:
         print(error.code, "|", error.cause, "|", error.remediation)
     store = Store(place + "/store")
-    store.create("app", native=Native(directory=boxes))
+    store.create("app")
     async with store.open("app") as ws:
         await ws.execute("echo kept > /f")
     async with store.open("app") as ws:
@@ -42,7 +43,9 @@ asyncio.run(main())
 
 
 def opens(*options: str, boxes: str = "") -> list[str]:
-    done = run_in_sandbox(OPENS.replace("{boxes!r}", repr(boxes)), *options)
+    with box_directory() as place:
+        os.chmod(place, 0o777)
+        done = run_in_sandbox(OPENS.replace("{boxes!r}", repr(boxes)).replace("{place}", place), *options)
     assert done.returncode == 0, done
     return done.stdout.splitlines()
 
@@ -104,19 +107,23 @@ asyncio.run(main())
 def test_what_a_program_closes_to_its_owner_is_committed(native: Native) -> None:
     """As an ordinary user, who cannot read it either."""
     source = """
-import asyncio, tempfile
+import asyncio
 from ramet import Store
+from ramet.native.options import Native
 CLOSE = "mkdir -p d/e; echo kept > d/e/f; echo mine > secret; chmod 0 secret d/e d"
 async def main():
-    store = Store(tempfile.mkdtemp(dir="/var/tmp"))
-    store.create("app", native=True)
-    async with store.open("app") as ws:
+    native = Native(directory="{place}/boxes")
+    store = Store("{place}/store")
+    store.create("app")
+    async with store.open("app", native=native) as ws:
         await ws.execute(CLOSE, native=True)
-    async with store.open("app") as ws:
+    async with store.open("app", native=native) as ws:
         print((await ws.execute("cat d/e/f secret; chmod 0 secret d/e d", native=True)).text.split())
 asyncio.run(main())
 """
-    done = run_in_sandbox(source)
+    with box_directory() as place:
+        os.chmod(place, 0o777)
+        done = run_in_sandbox(source.replace("{place}", place))
     assert done.stdout.splitlines() == ["['kept', 'mine']"], done
 
 
@@ -138,7 +145,8 @@ def test_names_that_are_no_utf_8_and_have_newlines(native: Native, tmp_path: Pat
             done = await ws.execute(f"mkdir /d; cd /d; {NAMES}", timeout=SECONDS)
             assert done.exit_code == 0 and not done.stderr, done
         async with store.open("app", native=NATIVE) as ws:
-            cat = r"cd /; cat $'d/moved\xfd' $'d/two\nlines/f'; perl -e 'print <STDIN>' < $'d/p\xfe'; cat $'d/n\nl\xfc/g'"
+            cat = r"cd /; cat $'d/moved\xfd' $'d/two\nlines/f'; perl -e 'print <STDIN>' < $'d/p\xfe'; "
+            cat += r"cat $'d/n\nl\xfc/g'"
             found = (await ws.execute(cat, timeout=SECONDS)).stdout
             natively = (await ws.execute(cat, native=True, timeout=SECONDS)).stdout
             assert natively == found
@@ -191,7 +199,8 @@ def test_a_very_large_tree(native: Native) -> None:
     async def steps(place: str) -> None:
         store = Store(f"{place}/store")
         store.create("big")
-        options = Native(NATIVE.limits, directory=f"{place}/boxes")
+        memory = NATIVE.limits.memory_bytes + FILES * 8192  # on a tmpfs its files count
+        options = Native(replace(NATIVE.limits, memory_bytes=memory), directory=f"{place}/boxes")
         began = time.perf_counter()
 
         def lap(what: str) -> None:
