@@ -74,7 +74,7 @@ export async function review({ route, signal, live, reload }) {
       button("Reject", () => reject(theirName, name, newer.length > 0 && talk), { class: "danger" }),
       newer.length > 0 && button("Approve and merge", merge({}), { class: "primary" })));
   return h("div", { class: "page" }, heading(info, "history"), title, resolving, news.bar,
-    newer.length > 0 && await commandsBehind(theirName, theirRev, base, signal),
+    newer.length > 0 && await commandsBehind(name, theirName, theirRev, base, signal),
     newer.length > 0 && [await proposed(theirName, base, newer[0], talk, signal), notesSection(talk)]);
 }
 
@@ -99,11 +99,15 @@ async function proposed(name, base, newest, talk, signal) {
   }
 }
 
-/** The newest records of the other side that its base does not have. */
-async function commandsBehind(name, rev, base, signal) {
-  const { commands, total } = await get(workspacePath(name, "/history"), { revision: rev === "head" ? undefined : rev, last: RECORDS }, signal);
+/** The newest records of the other side that this one does not have. */
+async function commandsBehind(mine, name, rev, base, signal) {
+  const [{ commands, total }, { commands: own }] = await Promise.all([
+    get(workspacePath(name, "/history"), { revision: rev === "head" ? undefined : rev, last: RECORDS }, signal),
+    get(workspacePath(mine, "/history"), { last: 4 * RECORDS }, signal), // also what changed no file before the fork
+  ]);
   const after = base?.ops?.last ?? 0;
-  const found = commands.filter((one) => one.number > after && one.kind !== "fork");
+  const shared = new Set(own.map((one) => `${one.number} ${one.started_at}`));
+  const found = commands.filter((one) => one.number > after && one.kind !== "fork" && !shared.has(`${one.number} ${one.started_at}`));
   if (!found.length) return null;
   return h("details", { class: "change behind" }, h("summary", {}, h("span", { class: "path" }, `By ${[...new Set(found.map((one) => one.agent_id))].map(oneLine).join(", ")}: ${plural(found.length, "record")}`)),
   h("ol", { class: "records" }, found.map((one) => h("li", {}, h("b", {}, safe(one.agent_id)), " ", link(place("cmds", { name, query: { record: one.number } }), h("code", {}, oneLine(one.command))), one.exit_code ? h("span", { class: "badge bad" }, `exit ${one.exit_code}`) : null))),
