@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ramet.core.paths import decode
 from ramet.network import socks
@@ -276,8 +276,7 @@ class Proxy:
             return
         if first:
             raise NetworkFailure(FailureKind.PROTOCOL, "the program speaks before it is connected")
-        transport = client.writer.transport
-        assert isinstance(transport, asyncio.Transport)
+        transport = cast("asyncio.Transport", client.writer.transport)  # that of uvloop is none of its subclasses
         transport.pause_reading()  # what comes now belongs to TLS
         client.writer.write(accepted)
         try:

@@ -99,6 +99,21 @@ def test_methods_paths_and_credentials_hold_over_https(
     run(native, policy(authority, web.port, credentials=keys), act)
 
 
+def test_it_works_on_the_loop_of_a_server(native: Native, authority: TestAuthority, web: Web) -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def act() -> None:
+        async with Workspace(native=native, network=policy(authority, web.port)) as ws:
+            assert ws.door is not None
+            ws.door.resolver = Resolver(lookup)
+            fine = f"https://fine.example:{web.port}"
+            done = await ws.execute(f"{PYTHON} {fine}/echo {fine}/hello")
+            assert '"path": "/echo"' in done.text and "403 ramet: the network policy refuses" in done.text, done
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(act())
+
+
 def test_a_body_streams_both_ways(native: Native, authority: TestAuthority, web: Web) -> None:
     code = """
 import http.client, os, ssl, sys, urllib.parse, base64
