@@ -329,3 +329,80 @@ def test_descriptors_that_a_program_gets_lead_nowhere(secret_file: str) -> None:
             return (await ws.execute("echo x | python3 /t.py 3< / > /o | cat; cat /o", timeout=SECONDS)).stdout
 
     assert asyncio.run(steps()) == b"False False\n"
+
+
+def test_what_watches_programs_cannot_be_looked_into(native: Native) -> None:
+    """The zygote and the workers run as the same user, with sockets that lead to Ramet."""
+    look = "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline | grep -q 'h[e]lper.py' && "
+    look += (
+        "{ echo found; ls $p/fd $p/root/ $p/cwd/ $p/map_files; cat $p/mem $p/environ $p/maps; } 2> /dev/null; done; :"
+    )
+    result = run(look)
+    assert result.stdout and set(result.stdout.split()) == {b"found"}
+
+
+def test_nothing_leads_to_other_cgroups(native: Native) -> None:
+    tries = "cut -d: -f3 /proc/self/cgroup | sort -u; mount -t cgroup2 none /tmp; mount -t cgroup -o pids none /tmp; "
+    tries += "find / -xdev -name cgroup.procs 2> /dev/null; echo $$ > /sys/fs/cgroup/cgroup.procs; ls /sys"
+    assert run(tries).stdout.split() == [b"/"]
+
+
+def test_descriptors_pass_between_programs_and_lead_nowhere_else(native: Native, secret_file: str) -> None:
+    source = f"""
+import array, os, socket
+one, other = socket.socketpair()
+if os.fork() == 0:
+    socket.send_fds(other, [b"x"], [os.open(path, os.O_PATH) for path in ("/", "/proc/1", "/proc/self/root", "/usr")])
+    os._exit(0)
+_, fds, _, _ = socket.recv_fds(one, 1, 9)
+print(len(fds))
+for fd in fds:
+    for path in ("{secret_file}", "../../../..{secret_file}", "root{secret_file}", "cwd{secret_file}"):
+        try:
+            print(os.read(os.open(path if path[0] != "/" else path[1:], os.O_RDONLY, dir_fd=fd), 99))
+        except OSError:
+            pass
+"""
+    assert python(source).stdout == b"4\n"
+
+
+SWAP = """
+import os, sys, time
+os.makedirs("/swap/real/deep", exist_ok=True)
+open("/swap/real/deep/ramet-mine", "w").close()
+os.symlink(sys.argv[1], "/swap/link")
+open("/swap/ready", "w").close()
+while True:
+    os.symlink("real", "/swap/d")
+    os.unlink("/swap/d")
+    os.rename("/swap/real", "/swap/d")
+    os.rename("/swap/d", "/swap/real")
+    os.rename("/swap/link", "/swap/d")
+    os.rename("/swap/d", "/swap/link")
+"""
+
+
+def test_a_directory_that_turns_into_a_link_does_not_lead_out(native: Native, secret_file: str) -> None:
+    """A daemon exchanges a directory with links to the host's, while commands and looks at the tree walk through it."""
+    need("python3")
+    folder, name = os.path.split(secret_file)
+
+    async def steps() -> tuple[bytes, list[str]]:
+        async with Workspace(native=SMALL) as ws:
+            await ws.dispatch("write", "/swap.py", SWAP.encode())
+            start = f"mkdir /swap; (python3 /swap.py {folder} > /dev/null 2>&1 &); "
+            start += "while ! test -e /swap/ready; do sleep 0.01; done"
+            assert (await ws.execute(start, timeout=SECONDS)).exit_code == 0
+            tries = (
+                f"for n in {{1..150}}; do cat /swap/d/{name}; cp -r /swap/d /copy; ls -R /swap/d; grep -r . /swap/d; "
+            )
+            tries += f"find /swap -name 'ramet-s*'; cat < /swap/d/{name}; rm -rf /copy; done 2> /dev/null; cat /copy/*"
+            seen = (await ws.execute(tries, timeout=SECONDS)).stdout
+            for _ in range(50):
+                await ws.execute("perl -e 1", timeout=SECONDS)
+            paths = [path for record in ws.history for path in (*record.paths_written, *record.paths_removed)]
+            return seen, [*map(str, paths)]
+
+    seen, paths = asyncio.run(steps())
+    assert SECRET.encode() not in seen and name.encode() not in seen
+    assert not any(name in path for path in paths)
