@@ -164,7 +164,7 @@ export class Place extends Shell {
   }
 
   /**
-   * Make a link that opens a program in a browser of this machine, once, at an origin of its own.
+   * Make a link that opens a program in a browser of this machine, once, at a separate origin.
    * @param {number} port
    * @param {Abortable} [options]
    * @returns {Promise<string>}

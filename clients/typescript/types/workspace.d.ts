@@ -137,7 +137,7 @@ export declare class Place extends Shell {
         body?: Content;
     }): Promise<PortAnswer>;
     /**
-     * Make a link that opens a program in a browser of this machine, once, at an origin of its own.
+     * Make a link that opens a program in a browser of this machine, once, at a separate origin.
      * @param {number} port
      * @param {Abortable} [options]
      * @returns {Promise<string>}

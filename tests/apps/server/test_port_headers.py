@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.apps.server.port_headers import Place, from_program, moved, offered_to_program, to_program
+from ramet.apps.server.port_headers import PortPlace, from_program, moved, offered_to_program, to_program
 
 PREFIX = "/v1/workspaces/w/ports/8000"
-BELOW = Place("https", "ramet.example", PREFIX, 8000, frozenset({"ramet.example", "127.0.0.1"}))
-OWN = Place("http", "pab.localhost:8750", "", 8000, cookie=b"ramet-port")
+BELOW = PortPlace("https", "ramet.example", PREFIX, 8000, frozenset({"ramet.example", "127.0.0.1"}))
+OWN = PortPlace("http", "pab.localhost:8750", "", 8000, cookie=b"ramet-port")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from ramet.apps.cli.turn_pipe import FOLDER, TurnPipe
 from ramet.concurrency.tasks import give_up
 from ramet.core.errors import RametError
 from ramet.network.network import Network
-from ramet.workspace.stored.confined import Confined
+from ramet.workspace.stored.directory_box import DirectoryBox
 
 if TYPE_CHECKING:
     from ramet.apps.cli.turns import Turns
@@ -31,7 +31,7 @@ ALWAYS: Final = ("TERM", "COLORTERM", "LANG", "LC_ALL", "LC_CTYPE", "NO_COLOR", 
 
 
 class Sight(NamedTuple):
-    """What of the machine the program has beside the directory."""
+    """What of the machine the program has besides the directory."""
 
     readable: Sequence[str]
     writable: Sequence[str]
@@ -50,7 +50,7 @@ class ConfinedProgram:
                 "invalid_argument", f"no variable {missing[0]} is set", "Export it, and pass its name only: --env NAME."
             )
         given = {name: os.environ[name] for name in (*ALWAYS, *sight.variables) if name in os.environ}
-        self._box = Confined(
+        self._box = DirectoryBox(
             line.folder, readable=sight.readable, writable=sight.writable,
             network=Network.with_hosts(None, list(sight.hosts)) if sight.hosts else None,
         )  # fmt: skip

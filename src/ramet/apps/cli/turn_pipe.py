@@ -160,7 +160,7 @@ class TurnPipe:
             return self._tree.open_fifo(place, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
             if error.errno == errno.ENXIO and not _is_no_pipe(error):
-                return -1  # nobody reads yet
+                return -1  # no reader yet
             raise
 
 

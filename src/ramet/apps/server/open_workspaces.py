@@ -58,7 +58,7 @@ class OpenWorkspace:
         self.name, self.ws, self.opening = name, ws, opening
         self.users = 0
         self.reached = 0
-        """Connections to its programs; they keep it from being idle, and nobody waiting."""
+        """Connections to its programs; it is not idle while there are any, but verbs that close it do not wait."""
         self.used = time.monotonic()
         self.broken = False
         self.nonce = secrets.token_hex(4)

@@ -32,7 +32,7 @@ _OF_THE_ORIGIN: Final = frozenset((
 ))  # fmt: skip
 """Headers of an answer that hold for more than it, or that are made anew below `/v1`."""
 SANDBOX: Final = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts"
-"""Without `allow-same-origin`: a page of a program has an origin of its own, wherever it is shown."""
+"""Without `allow-same-origin`: a page of a program gets an opaque origin."""
 CONFINED: Final[Headers] = [
     (b"content-security-policy", SANDBOX.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -47,20 +47,20 @@ _DOMAIN: Final = re.compile(rb";\s*domain\s*=[^;]*", re.IGNORECASE)
 _PRINTABLE: Final = "!#$%&'()*+,-./:;=?@[]_~"
 
 
-class Place(NamedTuple):
+class PortPlace(NamedTuple):
     """Where a client finds a program."""
 
     scheme: str
     host: str
     """The Host header of the client."""
     prefix: str
-    """The path of the client before that of the program; empty at an origin of its own."""
+    """The path of the client before that of the program; empty at a separate origin."""
     port: int
     """The program's port in the workspace."""
     names: frozenset[str] = frozenset()
     """Other names of this server: a redirect to one of them stays with the program too."""
     cookie: bytes = b""
-    """The cookie of this server at an origin of its own."""
+    """The cookie of this server at a separate origin."""
 
     @property
     def inside(self) -> str:
@@ -75,7 +75,7 @@ def named_in_connection(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
     }  # fmt: skip
 
 
-def to_program(headers: Headers, place: Place) -> Headers:
+def to_program(headers: Headers, place: PortPlace) -> Headers:
     """Return the headers of a request for the program; names are in lower case."""
     dropped = HOP_BY_HOP | _MADE_ANEW | named_in_connection(headers) | (_OWN if place.prefix else frozenset())
     found = [(b"host", place.inside.encode())]
@@ -94,7 +94,7 @@ def to_program(headers: Headers, place: Place) -> Headers:
     return found
 
 
-def from_program(headers: Iterable[tuple[bytes, bytes]], place: Place, path: str) -> Headers:
+def from_program(headers: Iterable[tuple[bytes, bytes]], place: PortPlace, path: str) -> Headers:
     """Return the headers of an answer for the client; `path` is what the program was asked for."""
     listed = [(name.lower(), value) for name, value in headers]
     dropped = HOP_BY_HOP | named_in_connection(listed) | (_OF_THE_ORIGIN if place.prefix else frozenset())
@@ -112,7 +112,7 @@ def from_program(headers: Iterable[tuple[bytes, bytes]], place: Place, path: str
     return found + CONFINED if place.prefix else found
 
 
-def moved(location: str, place: Place, path: str) -> str:
+def moved(location: str, place: PortPlace, path: str) -> str:
     """Return where a redirect of a program leads the client; `path` is what the program was asked for."""
     text = "".join(char for char in location if char > " ")  # as browsers read it
     before, mark, rest = _split(text)
@@ -141,7 +141,7 @@ def moved(location: str, place: Place, path: str) -> str:
     )  # fmt: skip
 
 
-def _joined(prefix: str, place: Place, path: str) -> str:
+def _joined(prefix: str, place: PortPlace, path: str) -> str:
     """Return a path of a program as the client asks for it; some programs know their prefix."""
     if place.prefix and f"{path}/".startswith(f"{place.prefix}/"):
         path = path.removeprefix(place.prefix)

@@ -1,7 +1,7 @@
 """Pass requests, WebSockets and plain streams on to programs that listen in a workspace.
 
 Rules that this file keeps:
-- A request has a connection of its own; what the program gets is written anew from what was read.
+- Each request gets a new connection; what the program gets is written anew from what was read.
 - Bodies stream in both directions with back-pressure. A client that goes ends the program's side, and a program that
   breaks off ends the client's: an answer that is cut short never looks whole.
 """
@@ -20,7 +20,7 @@ import websockets.asyncio.client as websocket
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage, InvalidStatus
 from websockets.typing import Subprotocol
 
-from ramet.apps.server.port_headers import Place, from_program, offered_to_program, to_program
+from ramet.apps.server.port_headers import PortPlace, from_program, offered_to_program, to_program
 from ramet.apps.server.problems import Refusal
 from ramet.apps.server.request import ClientGone, Receive, Scope, Send, too_large
 from ramet.apps.server.settings import Bounds
@@ -59,7 +59,9 @@ async def dialed(connect: Dial, port: int) -> socket.socket:
 class Exchange:
     """One request of a client, and the answer of the program."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, bounds: Bounds, place: Place, target: bytes) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, bounds: Bounds, place: PortPlace, target: bytes
+    ) -> None:
         self._scope, self._receive, self._send, self._bounds, self._place = scope, receive, send, bounds, place
         self._target = target
         """The path and the query for the program, as the client has written them."""
@@ -186,7 +188,7 @@ async def _sent(sock: socket.socket, data: bytes) -> bool:
 class Talk:
     """A WebSocket of a client: a tunnel to a program, or its twin with a WebSocket of the program."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, bounds: Bounds, place: Place) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, bounds: Bounds, place: PortPlace) -> None:
         self._scope, self._receive, self._send, self._bounds, self._place = scope, receive, send, bounds, place
         self.accepted = self.gone = False
 

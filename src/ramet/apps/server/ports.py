@@ -1,7 +1,7 @@
 """What listens in a workspace, from outside: `/v1/workspaces/NAME/ports/8000/...`, and origins for browsers.
 
 Rules that this file keeps:
-- Who may run commands in a workspace may reach its ports, and nobody else. This is checked at every request.
+- Who may run commands in a workspace may reach its ports. This is checked at every request.
 - A request opens no workspace: in one that is not open, nothing runs. While it lasts, the workspace stays open, but
   it does not keep verbs waiting that close it.
 - An origin is `http://LABEL.localhost:PORT`: browsers isolate it from the console, from all other origins, and from
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from ramet.apps.server.links import Links
-from ramet.apps.server.port_headers import Place
+from ramet.apps.server.port_headers import PortPlace
 from ramet.apps.server.port_proxy import TUNNEL, Exchange, Talk, dialed
 from ramet.apps.server.problems import Refusal
 from ramet.apps.server.request import Call, Receive, Reply, Scope, Send, send_reply
@@ -60,7 +60,7 @@ class PortRoutes:
         """Answer a request below `/v1` by the program."""
         name, place, path = self._place(call)
         if call.header(b"service-worker") is not None:
-            raise Refusal("permission_denied", "no service worker may run here", "Use an origin of its own.")
+            raise Refusal("permission_denied", "no service worker may run here", "Open it at a separate origin.")
         if not path:
             query = call.scope["query_string"].decode("latin-1")
             there = (b"location", f"{place.prefix}/{'?' if query else ''}{query}".encode("latin-1"))
@@ -85,17 +85,17 @@ class PortRoutes:
                     "invalid_argument", "this is no WebSocket of a program", f"Offer {TUNNEL}, or add a path."
                 )
 
-    def _place(self, call: Call) -> tuple[str, Place, str]:
+    def _place(self, call: Call) -> tuple[str, PortPlace, str]:
         scope = call.scope
         found = PATH.fullmatch(_raw_path(scope))
         assert found is not None
         name, port = unquote(found[1], errors="surrogateescape"), int(found[2])
         prefix = f"/v1/workspaces/{found[1]}/ports/{port}"
-        return name, Place(_scheme(scope), call.header(b"host") or "", prefix, port, self._names), found[3] or ""
+        return name, PortPlace(_scheme(scope), call.header(b"host") or "", prefix, port, self._names), found[3] or ""
 
     # --------------------------------------------------------------------------------------------- for both
 
-    async def pass_on(self, call: Call, receive: Receive, send: Send, name: str, place: Place, path: str) -> None:
+    async def pass_on(self, call: Call, receive: Receive, send: Send, name: str, place: PortPlace, path: str) -> None:
         """Answer a request that may pass."""
         target = (path + _query(call.scope)).encode("latin-1")
         async with self.reaching(name) as hosted:
@@ -171,7 +171,7 @@ class _Origin(NamedTuple):
 
 
 class PortOrigins:
-    """Gives programs origins of their own at `LABEL.localhost`, for browsers on this machine."""
+    """Gives programs separate origins at `LABEL.localhost`, for browsers on this machine."""
 
     def __init__(self, api: Api, routes: PortRoutes) -> None:
         self._api, self._routes = api, routes
@@ -246,7 +246,7 @@ class PortOrigins:
         with self._counted(label):
             await self._twin(call, receive, send, origin, place)
 
-    async def _twin(self, call: Call, receive: Receive, send: Send, origin: _Origin, place: Place) -> None:
+    async def _twin(self, call: Call, receive: Receive, send: Send, origin: _Origin, place: PortPlace) -> None:
         async with self._routes.reaching(origin.name) as hosted:
             talk = Talk(call.scope, receive, send, self._api.settings.bounds, place)
             await talk.twin(_dial(hosted), _raw_path(call.scope) + _query(call.scope))
@@ -263,7 +263,7 @@ class PortOrigins:
         ]  # fmt: skip
         return Reply(status=303, headers=headers)
 
-    async def _allowed(self, call: Call, label: str) -> tuple[_Origin, Place]:
+    async def _allowed(self, call: Call, label: str) -> tuple[_Origin, PortPlace]:
         """Check the cookie of a browser, and what its principal may do now."""
         origin = self._known.get(label)
         given = [
@@ -277,7 +277,7 @@ class PortOrigins:
         with self._api.access.as_principal(call):
             await self._api.access.may_run(call, origin.name)
         host = call.header(b"host") or ""
-        return origin, Place(_scheme(call.scope), host, "", origin.port, cookie=COOKIE.encode())
+        return origin, PortPlace(_scheme(call.scope), host, "", origin.port, cookie=COOKIE.encode())
 
 
 def _unknown() -> Refusal:

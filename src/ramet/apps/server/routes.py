@@ -110,7 +110,7 @@ ROUTES: Final = (
           body=care.AnswerQuestion, care=True),
     Route("GET", f"{W}/ports", PORTS.ports, "List the ports at which programs of the workspace listen.",
           care.PortList),
-    Route("POST", f"{W}/ports", PORTS.open_port, "Make a link to a program at an origin of its own, for a browser.",
+    Route("POST", f"{W}/ports", PORTS.open_port, "Make a link that opens a program in a browser, at a separate origin.",
           care.PortLink, body=care.OpenPort),
     Route("GET", f"{W}/ended-jobs", INSIDE.ended_jobs, "List background jobs (`cmd &`) that have ended.",
           care.EndedJobs, query=care.RevisionQuery),

@@ -16,7 +16,7 @@ from ramet.native.options import Native
 from ramet.native.overlay_changes import OverlayChange, apply, conflicts, overlay_changes
 from ramet.native.tree import OverlaidDirectory, TreeResource
 from ramet.workspace.mounts import MountForm
-from ramet.workspace.stored.confined import readable_mounts, shown_directory
+from ramet.workspace.stored.directory_box import readable_mounts, shown_directory
 from ramet.workspace.stored.file_patch import PATCH_BYTES, FilePatch, file_patch
 from ramet.workspace.stored.store import Store
 from ramet.workspace.workspace import Workspace

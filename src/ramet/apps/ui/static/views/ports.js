@@ -1,4 +1,4 @@
-// What listens in a workspace, and opening it: at an origin of its own, which learns nothing of this page.
+// What listens in a workspace, and opening it: at a separate origin, which learns nothing of this page.
 
 import { change, get, workspacePath } from "../lib/api.js";
 import { button, h, put, refill } from "../lib/dom.js";

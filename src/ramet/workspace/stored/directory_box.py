@@ -1,4 +1,4 @@
-"""`Confined`: a box in which programs work on real directories, at their own paths, and see no others."""
+"""`DirectoryBox`: a box in which programs work on real directories, at their own paths, and see no others."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def need_writable(directory: str) -> None:
     os.close(fd)
 
 
-class Confined:
-    """`async with Confined("project", readable=["~/models"]) as box: box.run("make")`.
+class DirectoryBox:
+    """`async with DirectoryBox("project", readable=["~/models"]) as box: box.run("make")`.
 
     Programs change the directory itself. They have the given variables, no files of the host but the given directories
     and its `/usr`, and the network that `network` allows.
