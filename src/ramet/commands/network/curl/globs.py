@@ -11,7 +11,7 @@ from ramet.commands.network.curl.options import CurlError, Status
 
 MOST_URLS: Final = 10_000
 _RANGE: Final = re.compile(
-    r"(?P<escaped>\\[\[\]{}])|(?P<plain>\[\])|(?P<six>(?<=[/@])\[[0-9A-Fa-f:.%]+\])"
+    r"(?P<escaped>\\[\[\]{}])|(?P<plain>\[\])|(?P<six>\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.%]*\])"
     r"|\[(?P<low>\d+)-(?P<high>\d+)(?::(?P<step>\d+))?\]"
     r"|\[(?P<first>[A-Za-z])-(?P<last>[A-Za-z])(?::(?P<stride>\d+))?\]|\{(?P<list>[^{}]*)\}|(?P<stray>[\[\]{}])"
 )
