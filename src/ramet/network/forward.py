@@ -29,15 +29,11 @@ class Forward:
     ) -> None:  # fmt: skip
         """`failed` is told why a connection could not be made."""
         self._listener, self._dial, self._most, self._failed = listener, dial, most, failed
+        self.port: int = listener.getsockname()[1]
+        """The port of this machine."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-
-    @property
-    def port(self) -> int:
-        """The port of this machine."""
-        found: int = self._listener.getsockname()[1]
-        return found
 
     @property
     def serving(self) -> bool:
