@@ -37,6 +37,8 @@ class Point(NamedTuple):
     """Whether a directory is made where nothing is: the rule is about a directory."""
     only_file: bool = False
     """Whether it is a permission for one file, and none for what a directory of that name has."""
+    served: bool = False
+    """Whether Ramet answers for it: the helper must not ask, as Ramet waits for the helper."""
 
 
 @dataclass

@@ -17,8 +17,8 @@ import os
 import stat as modes
 from typing import Any
 
-Row = tuple[str, str, bool, bool]
-"""A `Point`: path, reach, makes, only_file."""
+Row = tuple[str, str, bool, bool, bool]
+"""A `Point`: path, reach, makes, only_file, served."""
 AT_FDCWD, AT_EMPTY_PATH = -100, 0x1000
 SYS_OPEN_TREE, SYS_MOVE_MOUNT, SYS_FSOPEN, SYS_FSCONFIG, SYS_FSMOUNT, SYS_OPENAT2, SYS_MOUNT_SETATTR = (
     428, 429, 430, 431, 432, 437, 442,
@@ -135,12 +135,12 @@ def check(result: int, what: str) -> None:
 def _clones(points: dict[str, Row]) -> tuple[dict[str, int], dict[str, bool]]:
     """Return a clone of each path that stays visible; and of each path that is there whether it is a directory."""
     declared = dict.fromkeys(points, True)
-    for path, reach, makes, _ in points.values():
+    for path, reach, makes, *_ in points.values():
         if makes and path != "/" and reach != points[_above(path, declared)][1]:
             _make_directories(path)
     clones: dict[str, int] = {}
     kinds: dict[str, bool] = {}
-    for path, reach, _, only_file in points.values():
+    for path, reach, _, only_file, served in points.values():
         try:
             fd = _open_point(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -150,7 +150,7 @@ def _clones(points: dict[str, Row]) -> tuple[dict[str, int], dict[str, bool]]:
                     f"it has a rule for {path}, where nothing is; create that, or write PATH/** for a directory"
                 ) from None
             continue
-        is_directory = modes.S_ISDIR(os.fstat(fd).st_mode)
+        is_directory = served or modes.S_ISDIR(os.fstat(fd).st_mode)
         if not only_file or not is_directory:
             kinds[path] = is_directory
             if path != "/" and reach not in COVERED:

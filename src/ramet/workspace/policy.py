@@ -263,13 +263,16 @@ class Policy:
                 return Reach.HIDDEN if found is Verdict.HIDE else Reach.DENIED
             return Reach.WRITE if verdict(path, read=False) is Verdict.ALLOW else Reach.READ
 
-        wanted = {"/", *mounted, *served, *named}
+        kernel = (path for path in mounted if not any(_is_below(path, top) for top in served))
+        wanted = {"/", *kernel, *served, *named}
         if all(reach(path) is Reach.WRITE for path in wanted):
             return ()
         for path in [*wanted]:
             wanted.update(_above(path))
         return tuple(
-            Point(path, reach(path), makes=named.get(path, False), only_file=exact.get(path, False))
+            Point(
+                path, reach(path), makes=named.get(path, False), only_file=exact.get(path, False), served=path in served
+            )
             for path in sorted(wanted, key=lambda path: (path.count("/") if path != "/" else 0, path))
         )
 

@@ -537,3 +537,25 @@ def test_requests_wait_when_ramet_holds_enough(native: Native, monkeypatch: pyte
     found = asyncio.run(steps())
     assert found.stdout == b"32\n", found
     assert most < max(held) < most + 2 * MIB
+
+
+def test_a_policy_about_other_paths_leaves_remote_mounts_there(native: Native) -> None:
+    """Their view is built while Ramet waits, which could not answer a question about them."""
+    rules = {
+        "hide": [{"path": "/secrets/**"}, {"path": "/s3/hidden"}],
+        "deny": [{"path": "/work/**", "access": "write"}],
+    }
+    deny = {"default": "deny", "allow": [{"command": "**"}, {"path": "/s3/**"}, {"path": "/tmp/**"}]}
+
+    async def steps(policy: object) -> IOResult:
+        bucket = Bucket()
+        await put(bucket, "/f", b"remote\n")
+        await put(bucket, "/hidden", b"hidden\n")
+        mounts: dict[str, MountForm] = {"/s3": bucket, "/s3/in": RAMResource(), "/work": RAMResource()}
+        async with workspace(native, mounts, policy) as ws:
+            return await real(ws, "cat /s3/f; ls /secrets; ls /s3; echo x > /work/f; echo y > /s3/in/g; cat /s3/in/g")
+
+    found = asyncio.run(steps(rules))
+    assert found.stdout == b"remote\nf\nin\ny\n" and b"/work/f: Read-only file system" in found.stderr, found
+    found = asyncio.run(steps(deny))
+    assert found.stdout == b"remote\nf\nhidden\nin\ny\n" and b"/work/f: No such file" in found.stderr, found

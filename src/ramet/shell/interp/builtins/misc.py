@@ -269,7 +269,7 @@ def execute(sh: ShellState, argv: list[str]) -> Result:
 
 
 async def _execute(sh: ShellState, argv: list[str], name: str | None, clean: bool) -> int:
-    from ramet.shell.interp.run.external import lacks_interpreter, run_external, runnable, search
+    from ramet.shell.interp.run.external import is_native, lacks_interpreter, run_external, runnable, search
 
     target = argv[0]
     found = target if "/" in target else await search(sh, target)
@@ -280,7 +280,8 @@ async def _execute(sh: ShellState, argv: list[str], name: str | None, clean: boo
     if "/" in target:
         try:
             path = await runnable(sh, target)
-            if path is not None and await lacks_interpreter(sh, path):
+            of_tree = path is not None and not await is_native(sh, target)
+            if of_tree and path is not None and await lacks_interpreter(sh, path):
                 return _could_not(sh, sh.error(f"{full}: cannot execute: required file not found", 127))
         except OSError as error:
             status = sh.error(f"{full}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
