@@ -35,6 +35,8 @@ VIEWS = {
     "a record": ("#/cmds/shop?network=refused", "1 match"),
     "compare": ("#/diff/shop@head?against=1", "modified"),
     "review": ("#/review/shop?other=attempt", "Fine otherwise"),
+    "ports": ("#/ports/shop", "Nothing listens"),
+    "a conflict": ("#/review/shop?other=attempt", "Fine otherwise"),
     "terminal": ("#/term/shop", "session"),
     "terminal on the past": ("#/term/shop@1", "its own copy"),
     "an error": ("#/ws/nothing", "no workspace"),
@@ -136,6 +138,11 @@ def show(page: Browser, view: str) -> None:
     if view == "a record":
         page.run("document.querySelector('.command').open = true")
         page.sees("refused.example", ".requests")
+    if view == "a conflict":
+        page.click("Approve and merge")
+        page.click("Merge", "dialog button[type=submit]")
+        page.sees("stock=1000", ".sides")
+        page.until("!document.querySelector('dialog')")
     page.until("!document.querySelector('.waiting')")
 
 

@@ -59,6 +59,8 @@ async function show({ keep = false } = {}) {
     clearTimeout(waiting);
     main.inert = false;
     refill(main, made);
+    const tab = main.querySelector(".tabs a[aria-current]");
+    if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 40; // on a phone not all of them fit
     if (keep) {
       scrollTo(0, from);
       if (focused) [...main.querySelectorAll("a, button, input, select")].find((one) => marks(one) === focused)?.focus({ preventScroll: true });

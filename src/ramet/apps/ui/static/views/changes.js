@@ -92,7 +92,7 @@ async function side(name, path, rev, signal) {
 
 /** A link to the file, what was said of it, and a way to say more; keyboards comment on a line from here. */
 function about({ talk }, { path }, where, shown) {
-  const view = link(place("ws", where), "View the file");
+  const view = link(place("ws", where), "Open");
   if (!talk) return h("div", { class: "about-file" }, h("div", { class: "bar" }, view));
   const list = h("div", { class: "notes" }, elsewhere(talk, path, (line) => shown.has(line)));
   const ask = button("Comment", () => {

@@ -1,10 +1,11 @@
 // What another workspace proposes: its changes and the commands behind them, comments on them, then merge, reject, or resolve conflicts.
 
 import { change, get, part, Problem, workspacePath } from "../lib/api.js";
-import { button, h, link, refill } from "../lib/dom.js";
+import { button, h, link, put, refill } from "../lib/dom.js";
 import { ask, name as safe, newsBar, notice, problemBox, toast } from "../lib/frame.js";
+import { changed } from "../lib/linediff.js";
 import { decodeBytes, place } from "../lib/names.js";
-import { looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
+import { linesOf, looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
 import { changesList } from "./changes.js";
 import { conversation, notesOf, notesSection } from "./notes.js";
 import { heading, loaded } from "./shared.js";
@@ -151,21 +152,46 @@ function conflict({ path, why }, { name, other, otherName }, chosen, edited, cou
   const load = async () => {
     const [ours, theirs] = await Promise.all([content(name, path, "head", signal), content(other.split("@")[0], path, other.split("@")[1], signal)]);
     const text = [ours, theirs].every((one) => one.text !== undefined);
+    if (text) {
+      const parts = changed(linesOf(ours.text), linesOf(theirs.text));
+      ours.differs = parts.map(([from, to]) => [from, to]);
+      theirs.differs = parts.map(([, , from, to]) => [from, to]);
+    }
     const area = h("textarea", { class: "resolve", spellcheck: "false", "aria-label": `Resolution of ${path}`, rows: 14, hidden: true });
     const column = (label, one, side) => h("div", { class: "sidebyside" }, h("div", { class: "bar small" }, h("b", {}, label), h("span", { class: "actions" }, button(side === "ours" ? "Keep this" : "Take this", () => {
       area.hidden = true;
       decide(side === "ours" ? "ours" : "theirs", side);
-    }))), one.text === undefined ? h("p", { class: "faint" }, one.told) : h("pre", { class: "text" }, visible(one.text)));
+    }))), one.text === undefined ? h("p", { class: "faint" }, one.told) : source(one, label));
     refill(sides, column(`${name} (ours)`, ours, "ours"), column(`${oneLine(otherName)} (theirs)`, theirs, "theirs"),
       text && h("div", { class: "whole" }, button("Edit by hand", () => {
         area.hidden = false;
-        if (!area.value) area.value = theirs.text;
+        if (!area.value) {
+          area.value = theirs.text;
+          area.setSelectionRange(0, 0);
+        }
         area.focus();
         decide("edited", "", () => area.value);
       }), area));
   };
   load().catch((error) => error.name !== "AbortError" && refill(sides, problemBox(error)));
   return h("div", { class: "change conflict" }, h("div", { class: "bar small" }, h("code", { class: "path" }, oneLine(path)), h("span", { class: "faint" }, oneLine(why)), decided), sides);
+}
+
+/** The text of a side with the lines marked that the other one has not, and the first of them in sight. */
+function source({ text, differs = [] }, label) {
+  const lines = linesOf(text);
+  const made = h("pre", { class: "text", tabindex: "0", role: "region", "aria-label": label });
+  let at = 0;
+  for (const [from, to] of differs) {
+    put(made, visible(lines.slice(at, from).map((line) => `${line}\n`).join("")), to > from && h("mark", {}, visible(lines.slice(from, to).map((line) => `${line}\n`).join(""))));
+    at = to;
+  }
+  put(made, visible(lines.slice(at).map((line) => `${line}\n`).join("")));
+  requestAnimationFrame(() => {
+    const first = made.querySelector("mark");
+    if (first) made.scrollTop = first.offsetTop - made.offsetTop - 60;
+  });
+  return made;
 }
 
 /** A side of a conflict: its text, or what it is instead. */
