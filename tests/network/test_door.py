@@ -6,9 +6,11 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.tls import TestAuthority
 from tests.support.web_fake import Web, web_fake
 
 from ramet import RecordFilter, Store, Workspace
@@ -160,6 +162,25 @@ def test_a_secret_is_covered_also_where_it_is_written_for_a_url(web: Web, monkey
     (done,) = execute(network, f"curl -s --compressed {web.url}/echo")
     assert web.seen[-1][1] == "/echo?key=pass%20%26%20word%2F1" and "word" not in done.text, done
     assert web.seen[-1][2]["Accept-Encoding"] == "identity", "a compressed answer could not be read for the secret"
+
+
+def test_authorities_of_the_policy_are_trusted(tmp_path: Path) -> None:
+    authority = TestAuthority(tmp_path)
+    rules = {"allow": ["localhost"]}
+    with web_fake(authority.server(["localhost"])) as secure:
+        url = f"https://localhost:{secure.port}/hello"
+        lines = (f"curl -sS {url}", f"wget -q -O- {url}")
+        unknown = execute(rules, *lines)
+        known = execute({**rules, "authorities": str(authority.path)}, *lines)
+    assert [one.exit_code for one in unknown] == [60, 5]
+    assert [one.text for one in known] == ["hello\n", "hello\n"]
+    for wrong in (str(tmp_path / "none.pem"), "/dev/null", 7):
+        with pytest.raises(RametError, match="authorities"):
+            Workspace(network={**rules, "authorities": wrong})
+    odd: list[Any] = ["fine.example", [7], ["GET fine.example"], ["http://fine.example"], ["https://fine.example/x"]]
+    for given in odd:
+        with pytest.raises(RametError, match="network"):
+            Workspace(network={**rules, "intercept": given})
 
 
 def test_connections_to_many_hosts_do_not_pile_up(web: Web) -> None:

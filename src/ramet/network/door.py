@@ -89,8 +89,8 @@ class Door:
         why = decision.reason or "it takes a permission that was not given"
         return decision._replace(verdict=NetworkVerdict.DENY, reason=why)
 
-    async def _admit(self, out: Outgoing, progress: Progress) -> list[str]:
-        """Decide about a request; returns the addresses that may be contacted. Raises NetworkFailure."""
+    async def _permit(self, out: Outgoing, progress: Progress) -> Network:
+        """Decide about a request, which may take a question. Raises NetworkFailure."""
         network = self.network
         if network is None:
             raise NetworkFailure(FailureKind.OFF, OFF)
@@ -99,6 +99,10 @@ class Door:
         if decision.verdict is NetworkVerdict.DENY:
             raise _refused(out, decision)
         self._count_start()
+        return network
+
+    async def _addresses(self, network: Network, out: Outgoing, progress: Progress) -> list[str]:
+        """The addresses that may be contacted. Raises NetworkFailure."""
         try:
             found = await self.resolver.addresses(out.target.host, out.target.port)
         except OSError:
@@ -226,8 +230,9 @@ class Door:
             _check_installed()
             if not _TOKEN.fullmatch(method):
                 raise _refused(out, Decision(NetworkVerdict.DENY, "", "the method is not a word"))
+            network = await self._permit(out, progress)
             await stack.enter_async_context(self._bounded())
-            addresses = await self._admit(out, progress)
+            addresses = await self._addresses(network, out, progress)
             await stack.enter_async_context(self._turn())
             yield await _Request(self, out, progress, waits or Waits()).send(addresses, headers, body, stack)
 
@@ -242,8 +247,9 @@ class Door:
                 yield Tunnel(connection, Progress(), lambda size: None)
                 return
             progress = await stack.enter_async_context(self.recording(caller, out))
+            network = await self._permit(out, progress)
             await stack.enter_async_context(self._bounded())
-            addresses = await self._admit(out, progress)
+            addresses = await self._addresses(network, out, progress)
             await stack.enter_async_context(self._turn())
             connection = await _connect(addresses, target.port, progress)
             stack.callback(connection.writer.close)
