@@ -149,6 +149,19 @@ class Conversation:
             self.connection.writer.transport.abort()
             raise
 
+    async def switch(self, reason: str, headers: Headers, protocol: bytes) -> None:
+        """Pass on that the server speaks another protocol from here on, as the client has asked."""
+        import h11
+
+        rows = [*end_to_end(headers), (b"Connection", b"Upgrade"), (b"Upgrade", protocol)]
+        self.answers = True
+        try:
+            self._write(h11.InformationalResponse(status_code=101, reason=encode(reason), headers=rows))
+        except h11.LocalProtocolError:
+            self.connection.writer.transport.abort()
+            raise NetworkFailure(FailureKind.PROTOCOL, "the server changes the protocol unasked") from None
+        await self.connection.writer.drain()
+
     async def refuse(self, status: int, reason: str, text: str, *headers: tuple[str, str]) -> None:
         """Answer with one line."""
         body = encode(f"ramet: {text}\n")

@@ -27,6 +27,7 @@ SHORTEST: Final = 4
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FIELDS: Final = ("header", "prefix", "basic", "query", "from", "env", "name")
+_COMPRESSING: Final = ("accept-encoding", "sec-websocket-extensions")
 _REMEDY: Final = 'write {"header": "Authorization", "from": "env:NAME", "prefix": "Bearer "}'
 
 Headers = list[tuple[str, str]]
@@ -152,7 +153,7 @@ def sign(credentials: Iterable[Credential], out: Outgoing, request_line: str, he
         encode(value) for value in sorted(set(values), key=len, reverse=True) if len(value) >= SHORTEST
     )
     if made.secrets:  # what comes back is read for them
-        made.headers = [row for row in made.headers if row[0].lower() != "accept-encoding"]
+        made.headers = [row for row in made.headers if row[0].lower() not in _COMPRESSING]
         made.headers.append(("Accept-Encoding", "identity"))
     return made
 
@@ -200,7 +201,11 @@ class Cover:
         return text
 
     def text(self, value: str) -> str:
-        return decode(self._covered(encode(value)))
+        return decode(self.whole(encode(value)))
+
+    def whole(self, block: bytes) -> bytes:
+        """Cover what a block has, and hold nothing back."""
+        return self._covered(block)
 
     def _covered(self, text: bytes) -> bytes:
         for secret in self._secrets:

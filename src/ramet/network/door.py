@@ -24,7 +24,7 @@ from ramet.network.credentials import Cover, Headers, Signed, sign
 from ramet.network.exchange import Caller, Exchange, Marks, NetworkRecord, Progress, Waits
 from ramet.network.failures import FailureKind, NetworkFailure, failure_of
 from ramet.network.network import REMEDY, Decision, Network, NetworkLimits
-from ramet.network.relay import Connection, relay
+from ramet.network.relay import BLOCK, Connection, Count, relay
 from ramet.network.resolver import Resolver
 from ramet.network.rules import NetworkVerdict, Outgoing
 from ramet.network.targets import Target
@@ -39,6 +39,7 @@ LONGEST_PATH: Final = 512
 LOOPBACK: Final = "127.0.0.1"
 OFF: Final = f"the network is off in this workspace; {REMEDY}"
 HOST: Final = "host"
+SWITCHING: Final = 101
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 Note = Callable[[NetworkRecord], None]
@@ -287,8 +288,12 @@ class _Request:
         given = [(decode(name), cover.text(decode(text))) for name, text in response.headers.raw]
         reason = decode(response.extensions.get("reason_phrase", b""))
         version = decode(response.extensions.get("http_version", b"HTTP/1.1"))
-        blocks = self._incoming(response, cover)
-        return Exchange(response.status_code, reason, version, given, progress.address, self._marks, blocks)
+        made = Exchange(
+            response.status_code, reason, version, given, progress.address, self._marks, self._incoming(response, cover)
+        )
+        if response.status_code == SWITCHING and (stream := response.extensions.get("network_stream")) is not None:
+            made.switched = _Switched(stream, cover, self._count_sent, self._count_received)
+        return made
 
     async def _first_answer(self, addresses: Sequence[str], signed: Signed, body: Body) -> httpx2.Response:
         """Ask one address after the other until one accepts a connection."""
@@ -322,6 +327,11 @@ class _Request:
         if self._dial is None:
             self._door.check_size(self._progress.bytes_sent)
 
+    def _count_received(self, size: int) -> None:
+        self._progress.bytes_received += size
+        if self._dial is None:
+            self._door.check_size(self._progress.bytes_received)
+
     async def _outgoing(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for block in body:
             self._count_sent(len(block))
@@ -330,9 +340,7 @@ class _Request:
     async def _incoming(self, response: httpx2.Response, cover: Cover) -> AsyncIterator[bytes]:
         try:
             async for block in response.aiter_raw():
-                self._progress.bytes_received += len(block)
-                if self._dial is None:
-                    self._door.check_size(self._progress.bytes_received)
+                self._count_received(len(block))
                 if shown := cover.feed(block):
                     yield shown
         except Exception as error:
@@ -342,6 +350,42 @@ class _Request:
             raise failure from None
         if rest := cover.rest():
             yield rest
+
+
+class _Switched:
+    """A connection to a server that has changed its protocol, such as a WebSocket."""
+
+    def __init__(self, stream: Any, cover: Cover, sent: Count, received: Count) -> None:
+        self._stream, self._cover, self._sent, self._received = stream, cover, sent, received
+
+    async def relay(self, first: bytes, client: Connection) -> None:
+        both = [asyncio.ensure_future(self._send(first, client)), asyncio.ensure_future(self._receive(client))]
+        try:
+            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        except Exception as error:
+            failure = failure_of(error)
+            raise error if failure is None else failure from None
+        finally:
+            for task in both:
+                task.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
+
+    async def _send(self, block: bytes, client: Connection) -> None:
+        while True:
+            if block:
+                self._sent(len(block))
+                await self._stream.write(block)
+            block = await client.reader.read(BLOCK)
+            if not block:
+                return
+
+    async def _receive(self, client: Connection) -> None:
+        while block := await self._stream.read(BLOCK):
+            self._received(len(block))
+            client.writer.write(self._cover.whole(block))
+            await client.writer.drain()
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ramet.network.credentials import Headers
+from ramet.network.relay import Connection
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,14 @@ class Progress:
     error: str = ""
 
 
+class Switched(Protocol):
+    """A connection that speaks another protocol from here on."""
+
+    async def relay(self, first: bytes, client: Connection) -> None:
+        """Copy in both directions until one has ended; `first` was read from the client already."""
+        ...
+
+
 @dataclass
 class Exchange:
     """An answer whose body is unread. `headers` and `blocks` have no secret of Ramet in them."""
@@ -63,6 +72,8 @@ class Exchange:
     address: str
     marks: Marks
     blocks: AsyncIterator[bytes] = field(repr=False)
+    switched: Switched | None = field(default=None, repr=False)
+    """The connection, after the server has changed its protocol (101)."""
 
     def header(self, name: str) -> str | None:
         """The last header of a name."""

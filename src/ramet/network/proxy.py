@@ -213,12 +213,19 @@ class Proxy:
         headers = [(decode(name), decode(text)) for name, text in end_to_end(rows) if name.lower() not in _DROPPED]
         if any(name == b"transfer-encoding" for name, _ in request.headers):
             headers.append(("Transfer-Encoding", "chunked"))
+        asks = _asks_for_websocket(request) and talk.body() is None
+        if asks:
+            headers += [("Connection", "Upgrade"), ("Upgrade", "websocket")]
         waits = Waits(CONNECT_SECONDS, None)
         try:
             async with self._door.open(
                 caller, decode(request.method), target, headers, talk.body(), waits=waits
             ) as exchange:  # fmt: skip
-                await talk.answer(exchange.status, exchange.reason, exchange.headers, exchange.blocks)
+                if asks and exchange.switched is not None:
+                    await talk.switch(exchange.reason, exchange.headers, b"websocket")
+                    await exchange.switched.relay(talk.trailing, talk.connection)
+                else:
+                    await talk.answer(exchange.status, exchange.reason, exchange.headers, exchange.blocks)
         except NetworkFailure as failure:
             if not talk.answers:
                 await talk.refuse(*_status_of(failure, target))
@@ -403,6 +410,13 @@ def _inside(request: h11.Request, target: Target) -> Target:
     if (found.scheme, found.host, found.port) != (target.scheme, target.host, target.port):
         raise BadURL(f"its URL begins with {found.origin}")
     return found
+
+
+def _asks_for_websocket(request: h11.Request) -> bool:
+    """Whether a client wants to speak WebSocket. Other protocols are not passed on: Ramet could not read them."""
+    found = {name: text.strip().lower() for name, text in request.headers if name in (b"connection", b"upgrade")}
+    words = {word.strip() for word in found.get(b"connection", b"").split(b",")}
+    return request.method == b"GET" and b"upgrade" in words and found.get(b"upgrade") == b"websocket"
 
 
 def _status_of(failure: NetworkFailure, target: Target) -> tuple[int, str, str]:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -169,7 +170,7 @@ def test_a_certificate_that_nobody_vouches_for_is_an_error(
         run(native, {"allow": hosts, "intercept": True, "authorities": str(authority.path)}, act)
 
 
-SMUGGLED = """
+CLIENT = """
 import base64, os, socket, ssl, sys, urllib.parse
 at = urllib.parse.urlsplit(os.environ["https_proxy"])
 token = base64.b64encode(f"{at.username}:{at.password}".encode()).decode()
@@ -191,7 +192,10 @@ def line(name="fine.example", sni="fine.example"):
     made = context.wrap_socket(raw, server_hostname=sni)
     assert made.selected_alpn_protocol() == "http/1.1"
     return made
-
+"""
+SMUGGLED = (
+    CLIENT
+    + """
 def ask(text):
     made = line()
     made.sendall(text.replace("PORT", port).encode())
@@ -251,6 +255,7 @@ for text in (
     raw.sendall(text.replace("PORT", port).encode())
     print(raw.recv(4096).split(b"\\r\\n")[0])
 """
+)
 
 
 def test_what_can_be_read_in_two_ways_is_refused(native: Native, authority: TestAuthority, web: Web) -> None:
@@ -320,3 +325,75 @@ def test_programs_of_an_image_trust_it_too(native: Native, authority: TestAuthor
             assert authority.path.read_text() in found.text, found
 
         run(replace(native, image=image), policy(authority, 1), act)
+
+
+SOCKET = (
+    CLIENT
+    + """
+ASK = "Host: fine.example:PORT\\r\\nSec-WebSocket-Version: 13\\r\\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\r\\n"
+
+def begin(path, upgrade):
+    made = line()
+    text = f"GET {path} HTTP/1.1\\r\\n{ASK}Connection: keep-alive, Upgrade\\r\\nUpgrade: {upgrade}\\r\\n\\r\\n"
+    made.sendall(text.replace("PORT", port).encode())
+    head = b""
+    while b"\\r\\n\\r\\n" not in head:
+        head += made.recv(65536)
+    head, _, rest = head.partition(b"\\r\\n\\r\\n")
+    print(head.split(b"\\r\\n")[0].decode())
+    return made, rest
+
+def frame(made, rest):
+    while len(rest) < 2 or len(rest) < 2 + rest[1]:
+        rest += made.recv(65536)
+    size = 2 + rest[1]
+    print(rest[2:size].decode())
+    return rest[size:]
+
+made, rest = begin("/echo", "websocket")
+rest = frame(made, rest)
+for text in (b"one", b"two"):
+    made.sendall(bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text)
+    rest = frame(made, rest)
+made.close()
+begin("/hello", "websocket")
+begin("/echo", "h2c")
+"""
+)
+
+
+def test_a_websocket_passes_and_no_other_protocol(
+    native: Native, authority: TestAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = pytest.importorskip("websockets.sync.server")
+    monkeypatch.setenv("TOKEN", SECRET)
+    seen: list[str | None] = []
+
+    def answer(connection: Any) -> None:
+        seen.append(connection.request.headers.get("Authorization"))
+        connection.send(f"your key is {SECRET}")
+        for said in connection:
+            connection.send(said.decode().upper() if isinstance(said, bytes) else said.upper())
+
+    async def act(ws: Workspace) -> None:
+        await ws.dispatch("write", "/try.py", SOCKET)
+        done = await ws.execute(f"python3 /try.py {port}")
+        assert done.text.splitlines() == [
+            "HTTP/1.1 101 Switching Protocols", f"your key is {'*' * len(SECRET)}", "ONE", "TWO",
+            "HTTP/1.1 403 Forbidden", "HTTP/1.1 426 Upgrade Required",
+        ], done  # fmt: skip
+        assert seen == [f"Bearer {SECRET}"]
+        log = await log_of(ws)
+        assert [(row["path"], row["status"], row["verdict"]) for row in log] == [
+            ("/echo", 101, "allow"), ("/hello", 0, "deny"), ("/echo", 426, "allow"),
+        ]  # fmt: skip
+        assert log[0]["bytes_sent"] > 10 and log[0]["bytes_received"] > 10 and not log[0]["error"]
+
+    keys = {"fine.example": {"header": "Authorization", "prefix": "Bearer ", "from": "env:TOKEN"}}
+    with sync.serve(answer, "127.0.0.1", 0, ssl=authority.server(["fine.example"])) as server:
+        port = server.socket.getsockname()[1]
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        run(native, policy(authority, port, credentials=keys), act)
+        server.shutdown()
+        thread.join()
