@@ -16,7 +16,6 @@ from ramet.core.errors import RametError
 from ramet.store.checkout.walk import content, find_node, no_such_path
 from ramet.store.commit.kernel_state import records_of
 from ramet.store.model import lines as text
-from ramet.store.model.graph import newest_first
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
 from ramet.store.model.trees import FILE, Node
@@ -80,7 +79,7 @@ class _Blame:
     def __init__(self, repository: Repository) -> None:
         self._repository, self._read = repository, repository.packs.read
         self._records: dict[tuple[RevisionId, int], LineWriter | None] = {}
-        self._named: dict[str, Revision] = {}
+        self._names: dict[str, RevisionId] | None = None
 
     def run(self, start: Revision, path: str) -> list[BlameLine]:
         node = find_node(self._read, start, path)
@@ -91,13 +90,24 @@ class _Blame:
         open_: dict[RevisionId, dict[str, Pairs]] = {
             start.id: {path: [(number, number) for number in range(len(lines))]}
         }
-        known = self._repository.ancestors(start)
-        self._named = {revision.name: revision for revision in known.values()}
-        for revision in newest_first(known.values()):
-            for where, wanted in open_.pop(revision.id, {}).items():
+        self._start = start
+        for one in self._repository.descents_of(start):
+            if not open_:
+                break  # every line has its origin
+            if one.id not in open_:
+                continue
+            revision = self._repository.read_revision(one.id)
+            for where, wanted in open_.pop(one.id).items():
                 for here, record in self._written_here(revision, where, wanted, open_):
                     found[here] = BlameLine(here + 1, lines[here], revision, where, self._writer(revision, record))
         return [line for line in found if line is not None]
+
+    def _named(self, name: str) -> Revision | None:
+        """Return the revision of the history that has a name."""
+        if self._names is None:
+            self._names = {one.name: one.id for one in self._repository.descents_of(self._start)}
+        found = self._names.get(name)
+        return None if found is None else self._repository.read_revision(found)
 
     def _written_here(
         self, revision: Revision, where: str, wanted: Pairs, open_: dict[RevisionId, dict[str, Pairs]]
@@ -153,7 +163,7 @@ class _Blame:
             if source is not None:
                 found.append((parent, *source))
         found += self._restored(revision, where)
-        target = self._named.get(name) if how == "revert" else None
+        target = self._named(name) if how == "revert" else None
         if target is not None:
             old = find_node(self._read, target, where)
             if old is not None and old.kind == FILE:
@@ -164,7 +174,7 @@ class _Blame:
     def _restored(self, revision: Revision, where: str) -> list[tuple[Revision, str, Node]]:
         """Return the file as it was before each change of it that an undo took back, newest first."""
         found: list[tuple[Revision, str, Node]] = []
-        for undone in (self._named[name] for name in undone_by(revision) if name in self._named):
+        for undone in filter(None, map(self._named, undone_by(revision))):
             for before in self._repository.parents_of(undone)[:1]:
                 old, new = find_node(self._read, before, where), find_node(self._read, undone, where)
                 if old is not None and old.kind == FILE and (new is None or new.payload != old.payload):
