@@ -129,6 +129,9 @@ def test_a_program_that_the_box_does_not_see_is_named(home: Path, tmp_path: Path
     assert f"the box does not see {tool}" in done.stderr and done.returncode == 3
     assert run(home, *words, "--read", str(tool.parent), "--", "tool", PATH=path).stdout == "ran\n"
     assert "no such program" in run(home, *words, "--", "none-such").stderr
+    (tool.parent / "cat").write_text("#!/bin/sh\necho of the host\n")
+    (tool.parent / "cat").chmod(0o755)
+    assert run(home, *words, "--", "cat", stdin="of the box", PATH=path).stdout == "of the box"
 
 
 def test_without_a_box_nothing_runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

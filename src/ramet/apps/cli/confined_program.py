@@ -60,17 +60,20 @@ class ConfinedProgram:
                 "invalid_argument", f"the store lies in {top}, where the program could change it",
                 "Bind a smaller directory, or use a store elsewhere.",
             )  # fmt: skip
-        self._words = [self._program(line.words[0]), *line.words[1:]]
         seen = [one for one in os.environ.get("PATH", "").split(":") if os.path.isabs(one) and self._sees(one)]
         path = ":".join(dict.fromkeys([str(FOLDER), *seen, *PATH.split(":")]))
         self._env = {"PATH": path, **given, "RAMET_WORKSPACE": line.name}
+        self._words = [self._program(line.words[0], path), *line.words[1:]]
 
     def _sees(self, path: str) -> bool:
         return self._box.sees(path) and self._box.sees(os.path.realpath(path))
 
-    def _program(self, word: str) -> str:
+    def _program(self, word: str, path: str) -> str:
         """Return the program as the box finds it; refuse one that it does not see."""
-        place = os.path.join(self._line.folder, word) if "/" in word else shutil.which(word)
+        if "/" in word:
+            place: str | None = os.path.join(self._line.folder, word)
+        else:
+            place = shutil.which(word, path=path) or shutil.which(word)
         if place is None or not os.path.exists(place):
             raise RametError("not_found", f"cannot run {word}: there is no such program", "Install it.")
         real = os.path.realpath(place)
