@@ -310,9 +310,13 @@ describe("history", () => {
     const first = await ws.commit({ message: "by hand", author: "me" });
     await ws.tag("v1", { message: "kept" });
     assert.deepEqual((await ws.tags()).map((tag) => [tag.name, tag.revision]), [["v1", first.id]]);
+    const noted = await ws.note("why so?", { revision: "v1", path: "/f", line: 1, author: "ann" });
+    assert.deepEqual(noted.notes.map(({ message, author, path, line }) => [message, author, path, line]), [["by hand", "me", "", 0], ["why so?", "ann", "/f", 1]]);
+    assert.deepEqual([(await ws.history({ exitCode: 0 })).length, (await ws.history({ network: "refused" })).length, (await ws.history({ principal: "nobody" })).length], [1, 0, 0]);
     await ws.fork(null, `${ws.name}-b`);
     const other = run.workspace(`${ws.name}-b`);
     await other.files.write("/f", "theirs");
+    assert.deepEqual((await other.log({ without: `${ws.name}@head` })).map((one) => one.workspace), [other.name, other.name]);
     await ws.files.write("/g", "ours");
     assert.deepEqual((await ws.diff("v1", "head")).map(({ path, what }) => [path, what]), [["/g", "added"]]);
     const merged = await ws.merge(other.name);
