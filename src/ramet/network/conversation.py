@@ -86,10 +86,10 @@ class Conversation:
             line, found, _ = given.partition(b"\r\n")
             if found and not _REQUEST_LINE.fullmatch(line):
                 raise BadRequest("its first line is none of HTTP/1.1")
+            if len(head) > LARGEST_HEAD:
+                raise BadRequest(f"its headers are larger than {LARGEST_HEAD} bytes")
             if end:
                 return head
-            if len(given) > LARGEST_HEAD:
-                raise BadRequest(f"its headers are larger than {LARGEST_HEAD} bytes")
             block = await self.connection.reader.read(BLOCK)
             if not block:
                 return None
