@@ -56,7 +56,7 @@ def test_a_strict_client_accepts_it_for_its_host(host: str) -> None:
 def test_the_certificate_is_for_this_host_only() -> None:
     authority = Authority()
     context = authority.context("fine.example")
-    context.sni_callback = None  # type: ignore[assignment]
+    context.sni_callback = None
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
         handshake(context, trusting(authority), "evil.example")
 

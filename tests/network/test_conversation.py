@@ -21,7 +21,7 @@ CHUNKED = (
 
 
 async def nothing() -> AsyncIterator[bytes]:
-    for block in ():
+    for block in list[bytes]():
         yield block
 
 
