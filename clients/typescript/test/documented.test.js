@@ -51,7 +51,7 @@ const OPERATIONS = {
     history_create_session: "createSession", history_show: "info", history_remove: "remove", history_diff: "diff",
     history_blame: "blame", history_commit: "commit", history_fork: "fork", history_rename: "rename", history_revert: "revert",
     history_merge: "merge", history_undo: "undo", history_tags: "tags", history_make_tag: "tag",
-    history_untag: "untag", inside_costs: "costs", history_download: "snapshot", history_upload: "load",
+    history_untag: "untag", history_note: "note", inside_costs: "costs", history_download: "snapshot", history_upload: "load",
     inside_history: "history", inside_ended_jobs: "endedJobs",
     inside_completions: "complete", inside_questions: "questions", ports_ports: "ports", ports_open_port: "openPort", inside_answer_question: "answer",
     inside_mounts: "mounts", inside_mount: "mount", inside_umount: "umount", inside_bisect: "bisect", inside_git: "git",
