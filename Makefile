@@ -41,7 +41,7 @@ demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
 # Servers, sandbox and browser from the system's packages: installed where possible, else their tests are skipped.
-PROGRAMS := curl wget postgresql redis-server openssh-server dovecot-imapd nginx-light bubblewrap chromium git
+PROGRAMS := curl wget postgresql redis-server openssh-server dovecot-imapd nginx-light bubblewrap busybox-static chromium git
 $(VENV)/.programs: $(STAMP) Makefile
 	@missing=""; for name in $(PROGRAMS); do dpkg -s $$name >/dev/null 2>&1 || missing="$$missing $$name"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

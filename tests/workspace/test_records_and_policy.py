@@ -10,7 +10,7 @@ import tarfile
 import pytest
 
 from ramet import DiskResource, RametError, RAMResource, Workspace
-from ramet.workspace.policy import Policy, Request
+from ramet.workspace.policy import Policy, Request, Verdict
 from ramet.workspace.sync import SyncWorkspace
 
 SECRET = "s3cr3t-T0KEN-value"
@@ -222,6 +222,24 @@ def test_no_link_or_move_leads_around_a_policy(way: str) -> None:
         assert (await ws.execute("cat /fixed/f")).text == "kept\n"
 
     asyncio.run(act())
+
+
+def test_the_points_of_native_programs() -> None:
+    policy = Policy.from_dict({
+        "hide": [{"path": "/a/keys/**", "session": "low"}, {"path": "**/.env", "native": False}, {"path": "/s3/*/x"}],
+        "deny": [{"path": "/b/f", "access": "write", "agent": "guest"}], "allow": [{"path": "/a/keys/public/**"}],
+    })  # fmt: skip
+
+    def points(session: str | None, agent: str = "") -> dict[str, str]:
+        return {one.path: str(one.reach) for one in policy.points(session, agent, ["/", "/b"], ["/s3"])}
+
+    assert points("other") == {}
+    low = {"/": "write", "/a": "write", "/b": "write", "/s3": "write", "/a/keys": "hidden"}
+    assert points("low") == low
+    assert points("other", "guest") == {"/": "write", "/b": "write", "/s3": "write", "/b/f": "read"}
+    assert points(None) == {**low, "/b/f": "read"}, "without a session every rule counts"
+    policy.default = Verdict.DENY
+    assert points("other")["/"] == "denied" and points("other")["/a/keys/public"] == "write"
 
 
 def test_policy_limits() -> None:

@@ -227,14 +227,16 @@ class Policy:
             )  # fmt: skip
 
     def points(
-        self, session_id: str, agent_id: str, mounted: Iterable[str], served: Sequence[str] = ()
+        self, session_id: str | None, agent_id: str, mounted: Iterable[str], served: Sequence[str] = ()
     ) -> tuple[Point, ...]:
         """Return what programs of a session may do where, parents first; empty when they may do everything.
 
         `mounted` are the mounts of the kernel. `served` ones check every operation themselves. A question counts
-        as a denial: a program cannot wait for its answer.
+        as a denial: a program cannot wait for its answer. Without a session, every rule counts.
         """
-        rules = [rule for rule in self._rules_of_programs(served) if rule.concerns(session_id, agent_id)]
+        rules = self._rules_of_programs(served)
+        if session_id is not None:
+            rules = [rule for rule in rules if rule.concerns(session_id, agent_id)]
         if not rules and self.default is Verdict.ALLOW:
             return ()
         self.check_programs(served)

@@ -131,7 +131,7 @@ class NativePrograms:
         policy, runtime, entry = self._policy, self._runtime, self._recorder.current()
         if policy is None or not policy.watches_files:
             return ()
-        session, agent = ("", "") if entry is None else (entry.session_id, entry.actor.agent_id)
+        session, agent = (None, "") if entry is None else (entry.session_id, entry.actor.agent_id)
         found = policy.points(session, agent, runtime.mounted, [*runtime.remote.outermost])
         return tuple(point for point in found if point.path[1:].partition("/")[0] not in runtime.layout.names)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.native.images import make_root, tar_of, write_layout
+from tests.native.images import compress_zstd, make_root, tar_of, tar_with, write_layout
 from tests.workspace.native.conftest import NATIVE, SECONDS, box_directory
 
 from ramet import Store
@@ -63,6 +63,19 @@ def test_the_first_process_of_an_image_leaves_no_dead_ones(native: Native, root:
     look = "for p in /proc/[0-9]*; do read -r line < $p/stat; case $line in *') Z '*) echo dead;; esac; done; echo end"
     first, _, last = run(root, "(cat /dev/null &); (cat /dev/null &); echo ok", "cat /dev/null", look)
     assert (first.stdout, last.stdout) == (b"ok\n", b"end\n")
+
+
+def test_an_image_of_one_program_in_layers(native: Native, tmp_path: Path) -> None:
+    """As the small images of registries are: all names are links to one file, and a layer removes one of them."""
+    if not os.path.exists("/bin/busybox"):
+        pytest.skip("busybox is not in /bin")
+    with open("/bin/busybox", "rb") as file:
+        busybox = tar_with([("bin/busybox", file.read())], mode=0o4755)
+    names = tar_with([(f"bin/{name}", "-> busybox") for name in ("sh", "cat", "wc", "ps", "rm")])
+    image = write_layout(tmp_path / "image", [busybox, names, tar_with([("bin/.wh.rm", b"")])], compress=compress_zstd)
+    first, second = run(image, "echo a b | wc -w; ls /bin", "ps | wc -l")
+    assert first.stdout == b"2\nbusybox\ncat\nps\nsh\nwc\n", first
+    assert int(second.stdout) < 12
 
 
 def test_variables_of_the_image(native: Native, root: Path, tmp_path: Path) -> None:
