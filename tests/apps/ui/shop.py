@@ -66,5 +66,6 @@ def build(place: Path) -> Store:
     asyncio.run(propose())
     store["attempt"].note("Why so many?", path="/src/shop.py", line=14, author="ann")
     store["attempt"].note("Fine otherwise.", author="bob")
+    store["attempt"].note("And this one?", path="/src/numbers", line=7, author="bob")
     store["shop"].tag("v1", "shop-2", message="first release")
     return store

@@ -94,6 +94,7 @@ def test_a_proposal_with_a_conflict_is_merged(world: World) -> None:
     page.click("Review", "dialog button[type=submit]")
     told = page.sees("Why so many?")
     assert "By dave: 1 record" in told and "Fine otherwise." in told
+    assert "/src/numbers:7" in page.sees("And this one?", ".talk"), "a comment on a file that did not change"
     page.click("Approve and merge")
     page.click("Merge", "dialog button[type=submit]")
     page.sees("1 conflict to decide")

@@ -22,6 +22,7 @@ const SIGNS = { added: "A", modified: "M", removed: "D", renamed: "R" };
  * `talk`, a conversation about `after`, files and lines can be commented on.
  */
 export function changesList(name, before, after, { changes, total }, signal, talk = null) {
+  talk?.listed(changes.slice(0, SHOWN).map((change) => change.path));
   if (!changes.length) return h("p", { class: "faint" }, "No file differs.");
   const form = { split: kept("diff") === "split", redraw: new Set() };
   const choices = [["Unified", false], ["Split", true]].map(([label, split]) => h("button", { type: "button", "aria-pressed": String(form.split === split), onclick: () => {

@@ -1,8 +1,9 @@
 // Notes on a revision, its files and their lines: what was said, and a form to say more. Notes are never changed.
 
 import { change, workspacePath } from "../lib/api.js";
-import { button, h, refill } from "../lib/dom.js";
+import { button, h, link, refill } from "../lib/dom.js";
 import { name as safe, problemBox, when } from "../lib/frame.js";
+import { place } from "../lib/names.js";
 import { visible } from "../lib/text.js";
 
 /** The notes of revisions, each with the revision that it is about, oldest first. */
@@ -14,10 +15,13 @@ export const notesOf = (revisions) => revisions.flatMap((revision) => revision.n
  */
 export function conversation(workspace, revision, notes) {
   const said = [...notes];
+  let listed = new Set(); // files whose notes stand with their changes
   let mine = 0; // events about what was said here are no news
   return {
     isNews: (event) => event.kind === "noted" && event.workspace === workspace && (mine ? (mine -= 1, false) : true),
     about: (path) => said.filter((one) => one.path === path),
+    listed: (paths) => (listed = new Set(paths)),
+    unlisted: () => said.filter((one) => one.path && !listed.has(one.path)),
     current: (note) => note.revision.id === revision.id,
     add: async (message, path = "", line = 0) => {
       mine += 1;
@@ -68,13 +72,14 @@ export function noteForm(talk, { path = "", line = 0, label = "Comment", chooses
 }
 
 /** What was said of a revision as a whole, and a form to say more. */
-export function notesSection(talk, title = "Comments") {
-  const list = h("div", { class: "notes" }, talk.about("").map((note) => noteView(note, place(talk, note))));
+export function notesSection(talk, workspace, title = "Comments") {
+  const list = h("div", { class: "notes" }, talk.about("").map((note) => noteView(note, noted(talk, note))),
+    talk.unlisted().map((note) => noteView(note, [link(place("ws", { name: workspace, rev: note.revision.name, path: note.path, query: { line: note.line || "" } }), safe(`${note.path}${note.line ? `:${note.line}` : ""}`)), " ", noted(talk, note)])));
   return h("section", { class: "talk", "aria-label": title }, h("h2", {}, title), list,
     noteForm(talk, { label: "Comment on all of it", added: (note) => list.append(noteView(note)) }));
 }
 
-const place = (talk, note) => (talk.current(note) ? null : ["on ", safe(note.revision.name)]);
+const noted = (talk, note) => (talk.current(note) ? null : ["on ", safe(note.revision.name)]);
 
 /** What was said of a file, but not where it is shown: of it as a whole, or of an older revision of it. */
 export const elsewhere = (talk, path, isShown) => talk.about(path).filter((note) => !(talk.current(note) && note.line && isShown(note.line)))

@@ -76,7 +76,7 @@ export async function review({ route, signal, live, reload }) {
       newer.length > 0 && button("Approve and merge", merge({}), { class: "primary" })));
   return h("div", { class: "page" }, heading(info, "history"), title, resolving, news.bar,
     newer.length > 0 && await commandsBehind(name, theirName, theirRev, base, signal),
-    newer.length > 0 && [await proposed(theirName, base, newer[0], talk, signal), notesSection(talk)]);
+    newer.length > 0 && [await proposed(theirName, base, newer[0], talk, signal), notesSection(talk, theirName)]);
 }
 
 /** The revisions that the other side has and this one lacks, newest first. */

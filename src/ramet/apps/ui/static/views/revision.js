@@ -47,7 +47,7 @@ export async function revision({ route, signal, live, reload }) {
       h("span", { class: "actions" },
         h("a", { class: "button", href: place("ws", { name, rev: found.name, path: "/" }) }, "Browse the files"),
         !head && info.head && h("a", { class: "button", href: place("diff", { name, rev: info.head.name, query: { against: found.name } }) }, "What happened since"))),
-    await changes(name, found, talk, signal), news.bar, notesSection(talk));
+    await changes(name, found, talk, signal), news.bar, notesSection(talk, name));
 }
 
 async function changes(name, found, talk, signal) {
