@@ -327,6 +327,42 @@ def test_programs_of_an_image_trust_it_too(native: Native, authority: TestAuthor
         run(replace(native, image=image), policy(authority, 1), act)
 
 
+BY_SOCKS = """
+import os, socket, ssl, sys, urllib.parse
+at, port = urllib.parse.urlsplit(os.environ["SOCKS_PROXY"]), int(sys.argv[1])
+user, word, name = at.username.encode(), at.password.encode(), b"fine.example"
+
+def ask(path, secure=True):
+    made = socket.create_connection((at.hostname, at.port), timeout=20)
+    made.sendall(b"\\x05\\x01\\x02")
+    made.recv(2)
+    made.sendall(bytes([1, len(user)]) + user + bytes([len(word)]) + word)
+    made.recv(2)
+    made.sendall(bytes([5, 1, 0, 3, len(name)]) + name + port.to_bytes(2, "big"))
+    print(made.recv(10)[1], end=" ")
+    if secure:
+        made = ssl.create_default_context().wrap_socket(made, server_hostname="fine.example")
+    made.sendall(f"GET {path} HTTP/1.1\\r\\nHost: fine.example:{port}\\r\\nConnection: close\\r\\n\\r\\n".encode())
+    print(made.recv(4096).split(b"\\r\\n")[0].decode())
+
+ask("/echo")
+ask("/hello")
+ask("/hello", secure=False)
+"""
+
+
+def test_socks_is_no_way_around(native: Native, authority: TestAuthority, web: Web) -> None:
+    async def act(ws: Workspace) -> None:
+        await ws.dispatch("write", "/try.py", BY_SOCKS)
+        before = len(web.seen)
+        done = await ws.execute(f"python3 /try.py {web.port}")
+        wanted = ["0 HTTP/1.1 200 OK", "0 HTTP/1.1 403 Forbidden", "0 HTTP/1.1 403 Forbidden"]
+        assert done.text.splitlines() == wanted, done
+        assert [path for _, path, _, _ in web.seen[before:]] == ["/echo"]
+
+    run(native, policy(authority, web.port), act)
+
+
 SOCKET = (
     CLIENT
     + """
