@@ -24,7 +24,7 @@ from ramet.core.errors import RametError
 from ramet.native import fuse
 from ramet.native.bubblewrap import find_bubblewrap, reachable_copy
 from ramet.native.cgroups import NOTHING, create_cgroup
-from ramet.native.confinement import Point, View
+from ramet.native.confinement import Point, Reach, View
 from ramet.native.fuse.callers import Callers
 from ramet.native.layout import INSIDE, SYSTEM_LINKS, Layout, TreePlace, etc_binds
 from ramet.native.mapped_mount import open_mapped
@@ -357,6 +357,15 @@ class Box:
         if view is None:
             view = self._views[points] = self._make_view(points)
         return view.zygote
+
+    def check_view(self) -> str:
+        """Build a view that hides a path; return why that is impossible."""
+        points = (Point("/", Reach.WRITE), Point("/hidden", Reach.HIDDEN, makes=True))
+        try:
+            self._make_view(points).close()
+        except RametError as error:
+            return error.cause
+        return ""
 
     def _enter_again(self, points: tuple[Point, ...]) -> None:
         if not points:

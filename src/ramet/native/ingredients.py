@@ -83,7 +83,7 @@ def _box() -> list[Ingredient]:
             runtime.add_tree("/", lambda _: None)
             runtime.remote.add("/remote", writable=False, late=False)
             runtime.open()
-            problem = runtime.remote.problem
+            problem, blind = runtime.remote.problem, runtime.check_view()
         finally:
             runtime.close()
     except (RametError, OSError) as error:
@@ -94,5 +94,10 @@ def _box() -> list[Ingredient]:
         Ingredient(
             "FUSE", not problem, problem or "programs see remote mounts",
             f"Programs do not see remote mounts. {REMEDY}", required=False,
+        ),
+        Ingredient(
+            "policy paths", not blind, blind or "hidden and read-only paths hold for programs",
+            "Linux 5.12 or newer can mount them; else programs refuse to start where a policy names paths.",
+            required=False,
         ),
     ]  # fmt: skip

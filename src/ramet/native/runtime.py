@@ -245,6 +245,10 @@ class Runtime:
             self._box.kill()
         self._build()
 
+    def check_view(self) -> str:
+        """Return why programs cannot be held to the paths of a policy."""
+        return "there is no box" if self._box is None else self._box.check_view()
+
     @property
     def idle(self) -> bool:
         """Whether no program runs, not even a daemon."""
