@@ -78,6 +78,13 @@ def test_show_without_a_path_shows_a_revision(filled: Ramet) -> None:
     assert shown["changes"] == [{"change": "added", "path": "/b"}]
 
 
+def test_a_note_is_shown_with_its_revision(filled: Ramet) -> None:
+    assert filled("note", "w@1:/a", "why?", "--line", "1") == "w-1: /a:1: why?\n"
+    assert f"\nnote      {getpass.getuser()}: /a:1: why?\n" in filled("show", "w@1")
+    assert json.loads(filled("show", "w@1", "--json"))["notes"] == ["/a:1: why?"]
+    assert "note" not in filled("show", "w@2")
+
+
 def test_a_long_log_says_what_it_leaves_out(ramet: Ramet, tmp_path: Path) -> None:
     import asyncio
 

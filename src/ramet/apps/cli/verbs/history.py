@@ -218,7 +218,7 @@ def show_file(
 
 def _show_revision(name: str, spec: str | None, store: str, as_json: bool) -> None:
     handle = any_store(store)[name]
-    revision = handle.find(spec)
+    (revision,) = handle.log(handle.find(spec), limit=1)  # with its notes
     ops = revision.ops or {}
     own = range(ops["first"], ops["last"] + 1) if "lines" in ops else range(0)
     records = [one for one in handle.history(revision) if one.number in own]
@@ -232,7 +232,7 @@ def _show_revision(name: str, spec: str | None, store: str, as_json: bool) -> No
         ("revision", " ".join((revision.name, revision.id.hex()[:12], *(f"({tag})" for tag in tags)))),
         ("by", who), ("time", ago(time) if sys.stdout.isatty() else time), ("message", revision.message),
         *(("record", f"{one.number} {one.agent_id}: {one.command} -> {one.exit_code}") for one in records),
-        *(("note", str(note)) for note in revision.notes),
+        *(("note", f"{note.author}: {note}" if note.author else str(note)) for note in revision.notes),
     ]  # fmt: skip
     shown = [f"{label:<9} {text.strip().replace(NEWLINE, NEWLINE + ' ' * 10)}".rstrip() for label, text in rows if text]
     show_patches(handle.patch(revision), head="".join(f"{line}\n" for line in [*shown, ""]))
