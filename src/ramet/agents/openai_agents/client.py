@@ -126,7 +126,11 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         return session
 
     def deserialize_session_state(self, payload: dict[str, object]) -> SandboxSessionState:
-        return self._deserialize_session_state_payload(payload, RametSandboxSessionState)
+        parse = getattr(self, "_deserialize_session_state_payload", None)  # not in older versions of the SDK
+        if parse is None:
+            return RametSandboxSessionState.model_validate(payload)
+        found: SandboxSessionState = parse(payload, RametSandboxSessionState)
+        return found
 
     async def _open_session(self, state: RametSandboxSessionState) -> SandboxSession:
         preserved = state.session_id in OPEN
