@@ -32,6 +32,9 @@ def problems(folder: Path, text: str, name: str = "ramet.yaml", **variables: str
 
 
 WRONG: list[tuple[str, str]] = [
+    ("native: true\npolicy: {hide: [{path: '**/.env'}]}",
+     "2:9: policy: cannot run native programs: the policy rule '**/.env' is a pattern that is not PATH or PATH/**;"
+     " Name a path, or PATH/**; or give the rule `native: false`, and it holds for commands in process only."),
     ("mount: {}", "1:1: unknown setting 'mount'; did you mean mounts?"),
     ("mounts: 3", "1:9: mounts: a mapping is expected, and this is a number"),
     ("mounts:\n  data: {resource: ram}", "2:3: mounts: 'data' cannot be a name here; a prefix begins with /"),

@@ -20,6 +20,7 @@ from ramet.workspace.config.nodes import Node, Position
 from ramet.workspace.config.problems import ConfigError, ConfigReader, Problem, Setting
 from ramet.workspace.config.resources import BACKENDS, import_reference
 from ramet.workspace.mounts import Mount, as_mode
+from ramet.workspace.policy import Policy
 from ramet.workspace.workspace import Settings, Workspace
 
 if TYPE_CHECKING:
@@ -184,6 +185,9 @@ def config_of(top: Node, reading: ConfigReader) -> Config | None:
     commit = found["commit"] or {}
     network = _network(found["network"], top, reading)
     native = _native(found["native"], top, reading)
+    policy = _policy(found["policy"])
+    if native is not None and policy is not None:
+        _check_programs(policy, found["mounts"] or {}, top, reading)
     if reading.problems:
         return None
     return Config(
@@ -197,7 +201,7 @@ def config_of(top: Node, reading: ConfigReader) -> Config | None:
         env=found["env"] or {},
         secrets=found["secrets"] or {},
         workspace_settings=settings,
-        policy=_policy(found["policy"]),
+        policy=policy,
         commands={name: CommandConfig(**row) for name, row in (found["commands"] or {}).items()},
         sessions={name: SessionConfig(row["cwd"], row["env"] or {}) for name, row in (found["sessions"] or {}).items()},
         commit=CommitConfig(
@@ -253,6 +257,16 @@ def _policy(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
         if found[name]:
             made[name] = [{key: value for key, value in row.items() if value is not None} for row in found[name]]
     return made
+
+
+def _check_programs(policy: Mapping[str, Any], mounts: Mapping[str, Any], top: Node, reading: ConfigReader) -> None:
+    """A rule that native programs cannot be held to is a problem of the file."""
+    served = [prefix for prefix, row in mounts.items() if row["resource"] not in ("ram", "disk")]
+    try:
+        Policy.from_dict(policy).check_programs(served)
+    except RametError as error:
+        assert isinstance(top.value, dict)
+        reading.wrong(top.value["policy"].place, "policy", error.cause, error.remediation)
 
 
 def _check_together(found: Mapping[str, Any], top: Node, reading: ConfigReader) -> None:
