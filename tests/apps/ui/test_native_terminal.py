@@ -62,6 +62,16 @@ def test_a_name_is_completed(page: Browser) -> None:
     page.until("document.querySelector('.console .danger').disabled")
 
 
+def test_output_types_nothing(page: Browser) -> None:
+    enter(page, "printf '\\033[c\\033[6n\\033[>c\\033P$qm\\033\\\\\\033]10;?\\007'; echo 'as'ked")
+    page.sees("asked", ROWS)
+    page.until("document.querySelector('.console .danger').disabled")
+    enter(page, "echo 'answer'ed")
+    page.sees("answered", ROWS)
+    told = page.run(f"document.querySelector('{ROWS}').innerText")
+    assert "$ echo 'answer'ed" in told and "1;2c" not in told, told
+
+
 def test_ctrl_c_ends_a_program_and_f6_leaves(page: Browser) -> None:
     enter(page, "sleep 1000")
     page.until("document.querySelector('.console .danger').disabled === false")

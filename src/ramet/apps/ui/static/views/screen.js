@@ -2,7 +2,7 @@
 
 import { get, workspacePath } from "../lib/api.js";
 import { h, put, refill } from "../lib/dom.js";
-import { toast } from "../lib/frame.js";
+import { ask, toast } from "../lib/frame.js";
 import { LineEditor, LineInput } from "../lib/lineeditor.js";
 import { kept, keep } from "../lib/preferences.js";
 import { talk } from "../lib/talk.js";
@@ -12,6 +12,10 @@ import { recall, remember, sessionField } from "./session.js";
 const MOST = 256 << 10; // bytes that may be pasted
 /** What a program may have left: the other screen, a hidden cursor, reports of the mouse, colours, application keys. */
 const SANE = "\x1b[0m\x1b[?25h\x1b[?1l\x1b>\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l";
+
+/** What the terminal answers when output asks what it is and where its cursor is: for programs only, never for the prompt. */
+// eslint-disable-next-line no-control-regex
+const REPORT = /^\x1b(?:\[[?>=]?[\d;]*[cnRy$]|[P\]])/;
 
 /** The terminal over an open connection `first`, whose server says `{cwd}` of the session. */
 export function screen({ name, signal }, ready, first, session) {
@@ -72,6 +76,7 @@ export function screen({ name, signal }, ready, first, session) {
   }
 
   function data(text) {
+    if (mode !== "keys" && REPORT.test(text)) return;
     if (mode === "prompt") {
       const rest = editor.feed(text);
       if (rest) data(rest);
@@ -163,7 +168,9 @@ export function screen({ name, signal }, ready, first, session) {
         connection.say({ type: "resize", rows, columns: cols });
         if (mode === "prompt") editor.resized();
       },
-      follow: (address) => /^https?:/.test(address) && window.open(address, "_blank", "noopener,noreferrer"),
+      follow: (address) => /^https?:/.test(address) && ask({
+        title: "Open a link that a program shows?", text: oneLine(address), label: "Open", act: () => window.open(address, "_blank", "noopener,noreferrer"),
+      }),
     }, signal, { screenReader: reader.checked });
     terminal.write("\x1b[20h");
     prompt();
