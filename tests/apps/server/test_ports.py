@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
-from tests.apps.server.harness import TOKEN, run
+from tests.apps.server.harness import TOKEN, Process, run
 from tests.apps.server.harness import serving as in_process
 from tests.apps.ui.browser import serving
 from tests.workspace.native.conftest import missing, need
@@ -306,6 +306,32 @@ def test_grants_decide_who_reaches_ports(tmp_path: Path) -> None:
             assert (await ask(EVE)).status_code == 200
 
     run(test)
+
+
+def test_a_server_at_a_unix_socket_makes_no_links(tmp_path: Path) -> None:
+    if missing():
+        pytest.skip(f"no native programs here: {missing()}")
+    Store(str(tmp_path / "store")).create("app", native=True)
+    running = Process(tmp_path, "--native")
+    try:
+        with running.client() as http:
+            http.put(f"{W}/file?path=/echo.py", content=PROGRAM).raise_for_status()
+            command = "python3 /echo.py 8000 > /log 2>&1 & until curl -s localhost:8000 > /dev/null; do :; done"
+            http.post(f"{W}/exec", json={"command": command}).raise_for_status()
+            refused = http.post(f"{W}/ports", json={"port": 8000})
+            assert (refused.status_code, refused.json()["code"]) == (400, "unsupported")
+            assert http.get(f"{P}/x").json()["path"] == "/x"
+            head = http.head(f"{P}/x")
+            assert head.status_code == 200 and int(head.headers["content-length"]) > 0 and head.content == b""
+        with ramet.connect(f"unix:{running.socket}") as store:
+
+            async def test() -> None:
+                async with store["app"].forward(8000) as forward:
+                    assert await asyncio.to_thread(asked, forward.port) == BIG
+
+            run(test)
+    finally:
+        running.stop()
 
 
 def test_a_workspace_without_real_programs(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ OPENING: Final = "/.ramet/open/"
 ORIGINS: Final = 1000
 """Origins that are remembered; the oldest is dropped for a new one."""
 _LABEL: Final = re.compile(r"(p[0-9a-f]{24})\.localhost(?::[0-9]{1,5})?", re.IGNORECASE)
+_LOOPBACK: Final = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 _CODE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -196,9 +197,8 @@ class PortOrigins:
 
     async def link(self, call: Call, name: str, port: int) -> str:
         """Return a URL that opens a program once in a browser, which then stays let in."""
-        host = call.header(b"host") or ""
-        bare, colon, number = host.rpartition(":")
-        if (bare if colon and not number.endswith("]") else host).lower() not in ("localhost", "127.0.0.1", "[::1]"):
+        found = _LOOPBACK.fullmatch(call.header(b"host") or "")
+        if found is None or call.scope.get("client") is None:  # a unix socket, which browsers do not know
             raise RametError(
                 "unsupported", "this server is not reached at a loopback address of the browser's machine",
                 f"Run `ramet --store URL port {name} {port}` there, and open what it prints.",
@@ -211,8 +211,7 @@ class PortOrigins:
             while len(self._known) >= ORIGINS:
                 del self._known[next(iter(self._known))]
             self._known[label] = _Origin(name, port, principal, secrets.token_urlsafe(32))
-        place = f"{label}.localhost{f':{number}' if colon and number.isdigit() else ''}"
-        return f"{_scheme(call.scope)}://{place}{OPENING}{self._links.make(label)}"
+        return f"{_scheme(call.scope)}://{label}.localhost{found[1] or ''}{OPENING}{self._links.make(label)}"
 
     async def _connected(self, name: str, port: int) -> socket.socket:
         async with self._routes.reaching(name) as hosted:
