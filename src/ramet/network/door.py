@@ -123,9 +123,9 @@ class Door:
         if self.inside is None or not loopback:
             return False
         network = self.network
-        if network is None or network.decide(out).verdict is NetworkVerdict.DENY:
-            return True
-        return network.refuses_address(out, LOOPBACK if target.host == "localhost" else target.host) is not None
+        return network is None or not any(
+            rule.verdict is not NetworkVerdict.DENY and rule.names(out) for rule in network.rules
+        )
 
     def intercepts(self, caller: Caller, target: Target) -> bool:
         """Whether what a native program sends to a host is read, instead of passed through a tunnel."""

@@ -115,6 +115,11 @@ class NetworkRule:
             return (self.private or loopback) and self.matches(out)
         return plain_address(address) in self.network and self._fits(out)
 
+    def names(self, out: Outgoing) -> bool:
+        """Whether it names this very host, or a network of its address, whatever it says of methods and paths."""
+        named = self.network is not None or self.host == out.target.host
+        return named and self._names(out.target) and self._fits_place(out)
+
     def _names(self, target: Target) -> bool:
         if self.network is not None:
             return target.is_address and plain_address(target.host) in self.network
@@ -124,7 +129,7 @@ class NetworkRule:
             return not target.is_address and target.host.endswith(self.host[1:])
         return target.host == self.host
 
-    def _fits(self, out: Outgoing) -> bool:
+    def _fits_place(self, out: Outgoing) -> bool:
         target = out.target
         if self.port is not None and self.port != target.port:
             return False
@@ -133,12 +138,17 @@ class NetworkRule:
         for pattern, value in ((self.session, out.session_id), (self.agent, out.agent_id)):
             if pattern is not None and not _like(pattern, value):
                 return False
+        return True
+
+    def _fits(self, out: Outgoing) -> bool:
+        if not self._fits_place(out):
+            return False
         permits = self.verdict is not NetworkVerdict.DENY
         if out.tunnel and (self.methods is not None or self.path != "/"):
             return not permits
         if self.methods is not None and out.method not in self.methods:
             return False
-        return self.path == "/" or _below(self.path, target.path, doubt=not permits)
+        return self.path == "/" or _below(self.path, out.target.path, doubt=not permits)
 
 
 def _below(prefix: str, path: str, doubt: bool) -> bool:

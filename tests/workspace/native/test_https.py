@@ -115,6 +115,32 @@ def test_it_works_on_the_loop_of_a_server(native: Native, authority: TestAuthori
         runner.run(act())
 
 
+def test_the_loopback_of_the_machine_is_the_one_that_a_rule_names(
+    native: Native, authority: TestAuthority, web: Web
+) -> None:
+    """A rule about one path of an address makes it the machine's, and is held; other ports are those of the box."""
+    rules = {"allow": [f"GET http://127.0.0.1:{web.port}/hello"], "intercept": True}
+    code = f"""
+import os, urllib.request as r
+os.environ["no_proxy"] = os.environ["NO_PROXY"] = ""
+for url in ("http://127.0.0.1:{web.port}/hello", "http://127.0.0.1:{web.port}/echo", "http://127.0.0.1:1/"):
+    try:
+        r.urlopen(url, timeout=20)
+    except OSError as error:
+        print(error.code, error.read().decode(), end="")
+"""
+
+    async def act(ws: Workspace) -> None:
+        await ws.dispatch("write", "/try.py", code)
+        done = await ws.execute("python3 /try.py")
+        first, second, third = done.text.splitlines()
+        assert first.startswith("502") and second.startswith("403") and third.startswith("502"), done
+        log = [(row["path"], row["verdict"], row["error"]) for row in await log_of(ws)]
+        assert [row[:2] for row in log] == [("/hello", "allow"), ("/echo", "deny")], log  # the server speaks TLS
+
+    run(native, rules, act)
+
+
 def test_a_body_streams_both_ways(native: Native, authority: TestAuthority, web: Web) -> None:
     code = """
 import http.client, os, ssl, sys, urllib.parse, base64
