@@ -144,6 +144,16 @@ def test_without_a_box_nothing_runs(home: Path, monkeypatch: pytest.MonkeyPatch)
     assert run(home, "exec", "demo", "echo free").stdout == "free\n", "the lease was given back"
 
 
+def test_a_directory_that_a_box_of_root_cannot_change_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only boxes of root belong to another user")
+    monkeypatch.setattr("ramet.workspace.stored.directory_box.open_mapped", lambda *_, **__: -1)
+    work = home.parent / "work"
+    done = invoke(["bind", "demo", str(work), "--keep", "--", "touch", "made"], "", {"RAMET_HOME": str(home)})
+    assert done.exit_code == 1 and "maps no owners" in done.output and "--unconfined" in done.output
+    assert not (work / "made").exists()
+
+
 TURNS = """
 echo one > a; ramet turn -m first; ramet turn; echo two > a; ramet turn demo --message 'two words'; ramet rewind; cat a
 ramet rewind demo@9; echo $?; ramet turn other; echo $?; ramet turn --nope; echo $?; ramet log; echo $?

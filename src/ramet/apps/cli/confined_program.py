@@ -8,8 +8,8 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ramet.apps.cli.questions import ask_at_terminal
@@ -50,10 +50,11 @@ class ConfinedProgram:
                 "invalid_argument", f"no variable {missing[0]} is set", "Export it, and pass its name only: --env NAME."
             )
         given = {name: os.environ[name] for name in (*ALWAYS, *sight.variables) if name in os.environ}
-        self._box = DirectoryBox(
-            line.folder, readable=sight.readable, writable=sight.writable,
-            network=Network.with_hosts(None, list(sight.hosts)) if sight.hosts else None,
-        )  # fmt: skip
+        with _or_unconfined():
+            self._box = DirectoryBox(
+                line.folder, readable=sight.readable, writable=sight.writable,
+                network=Network.with_hosts(None, list(sight.hosts)) if sight.hosts else None,
+            )  # fmt: skip
         top = self._box.writes(line.store)
         if top is not None:
             raise RametError(
@@ -88,13 +89,8 @@ class ConfinedProgram:
     async def running(self, ws: StoredWorkspace, turns: Turns) -> AsyncIterator[Awaitable[int]]:
         """Start the program, and let `ramet turn` and `ramet port` reach it."""
         loop = asyncio.get_running_loop()
-        try:
+        with _or_unconfined():
             box = await self._box.__aenter__()
-        except RametError as error:
-            if error.code != "native_unavailable":
-                raise
-            remedy = f"{error.remediation} Or pass --unconfined: the program may then do what you may."
-            raise RametError(error.code, error.cause, remedy) from None
         async with box, TurnPipe(box.tree, turns, self._line.name).served():
             await ws.remember_box(box.place)
             user = UserTerminal() if has_terminal() else None
@@ -126,6 +122,18 @@ class ConfinedProgram:
             stream.flush()
         assert execution.result is not None
         return execution.result.exit_code
+
+
+@contextmanager
+def _or_unconfined() -> Iterator[None]:
+    """Name the other way where no box can be had; it is taken by who asks for it only."""
+    try:
+        yield
+    except RametError as error:
+        if error.code != "native_unavailable":
+            raise
+        remedy = f"{error.remediation} Or pass --unconfined: the program may then do what you may."
+        raise RametError(error.code, error.cause, remedy) from None
 
 
 async def _stdin() -> AsyncIterator[bytes]:
