@@ -33,6 +33,13 @@ FRAME = """new Promise((done) => {
   frame.src = URL;
   document.body.append(frame);
 })"""
+TALK = """new Promise((done) => {
+  const talk = new WebSocket(`ws://${location.host}/ws`);
+  talk.onopen = () => talk.send("hello");
+  talk.onmessage = (event) => done(event.data);
+  talk.onerror = () => done("error");
+})"""
+PROGRAM = (Path(__file__).parents[2] / "support" / "echo_program.py").read_bytes()
 LISTEN = "cd /site; python3 -m http.server 8000 --bind 127.0.0.1 > /log 2>&1 &"
 
 
@@ -76,6 +83,22 @@ def test_a_program_opens_at_an_origin_of_its_own(server: tuple[str, str], page: 
     assert page.run(asked) == "refused"
     assert page.run(FRAME.replace("URL", f"'{url}/ui/'")) == "closed"
     page.send("Page.navigate", url=there)
-    assert "not let in" in page.sees("not let in", "body"), "the link works once"
+    page.sees("not let in", "h1")  # the link works once
     page.send("Page.navigate", url=there.partition("/.ramet")[0])
     page.sees("the app", "#said")
+
+
+def test_pages_of_a_program_talk_to_it(server: tuple[str, str], page: Browser) -> None:
+    url, token = server
+    with httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=60) as http:
+        http.put("/v1/workspaces/app/file?path=/echo.py", content=PROGRAM).raise_for_status()
+        command = "python3 /echo.py 8001 > /log 2>&1 & until curl -s localhost:8001 > /dev/null; do :; done"
+        http.post("/v1/workspaces/app/exec", json={"command": command}).raise_for_status()
+        there = http.post("/v1/workspaces/app/ports", json={"port": 8001}).json()["url"]
+    page.send("Page.navigate", url=there)
+    page.until("location.pathname === '/' && document.body.innerText.includes('localhost:8001')")
+    assert page.run(TALK) == "hello"
+    asked = "fetch('/to?/moved', {method: 'POST', body: 'abc'}).then((answer) => answer.json())"
+    told = page.run(asked)
+    assert (told["method"], told["path"], told["size"]) == ("POST", "/moved", 3)
+    assert token not in str(told) and "ramet-port" not in str(told)

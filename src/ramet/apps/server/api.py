@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
 import logging
 import re
 import time
@@ -20,6 +21,7 @@ from ramet.apps.server.port_proxy import ProgramFailed
 from ramet.apps.server.ports import PortOrigins, PortRoutes
 from ramet.apps.server.problems import Refusal, internal, make_problem, problem_of
 from ramet.apps.server.request import (
+    NO_STORE,
     PROBLEM,
     Call,
     ClientGone,
@@ -170,6 +172,8 @@ class Api:
             refused = Refusal(found.code, found.cause, found.remediation, status=found.status)
         if call.scope["type"] == "websocket":
             await refuse_websocket(refused, call, send)
+        elif act == self.origins.answer and "text/html" in (call.header(b"accept") or ""):
+            await send_reply(problem_page(refused), call, send)
         else:
             await send_reply(problem_reply(refused), call, send)
 
@@ -228,6 +232,15 @@ async def refuse_websocket(refused: Refusal, call: Call, send: Send) -> None:
 
 def problem_reply(refused: Refusal) -> Reply:
     return Reply(encode_json(refused.problem), refused.problem.status, [PROBLEM, *plain(refused.headers)])
+
+
+def problem_page(refused: Refusal) -> Reply:
+    """Say a problem to a person at the origin of a program."""
+    problem = refused.problem
+    cause, remedy = html.escape(problem.cause), html.escape(problem.remediation)
+    page = f"<!doctype html><meta charset=utf-8><title>{problem.status}</title><h1>{cause}</h1><p>{remedy}</p>"
+    headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-security-policy", b"default-src 'none'")]
+    return Reply(page.encode(), problem.status, [*headers, NO_STORE, *plain(refused.headers)])
 
 
 def problem_for(code: str, cause: str, remediation: str, status: int | None = None) -> Reply:
