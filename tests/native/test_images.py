@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,18 @@ def test_nothing_there_no_tar_and_too_large(base: str, tmp_path: Path) -> None:
     big = write_layout(tmp_path / "image", [tar_with(SHELL, mode=0o755), tar_with([("big", bytes(1 << 20))])])
     with pytest.raises(RametError, match="larger than the bound"):
         take(base, big, most=1 << 19)
+
+
+def test_a_header_that_is_a_bomb_is_refused(base: str, tmp_path: Path) -> None:
+    """An extended header is read whole: a compressed one could take all memory."""
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 1 << 30
+    bomb = header.tobuf() + bytes(1 << 20)
+    with pytest.raises(RametError, match="damaged"):
+        take(base, write_layout(tmp_path / "image", [tar_with(SHELL, mode=0o755), bomb]))
+    (tmp_path / "root.tar").write_bytes(bomb)
+    with pytest.raises(RametError, match="damaged"):
+        take(base, tmp_path / "root.tar")
 
 
 def test_an_image_is_unpacked_once_and_deleted_when_unused(

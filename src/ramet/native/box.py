@@ -149,7 +149,7 @@ class Box:
         if self._layout.owner.foreign:
             program = reachable_copy(program, self._layout.common)
         self._cgroup = create_cgroup(self._options.limits)
-        if os.geteuid() == 0 and "pids" not in self._cgroup.controllers:
+        if self.owner.foreign and "pids" not in self._cgroup.controllers:
             raise RametError(
                 "native_unavailable", "cannot bound native programs: root has no pids controller",
                 "Run Ramet as an ordinary user, or on a machine whose cgroups have the pids controller.",

@@ -10,6 +10,7 @@ from ramet.core.errors import RametError
 from ramet.native.bubblewrap import OLDEST, find_bubblewrap, version_of
 from ramet.native.cgroups import create_cgroup
 from ramet.native.fuse.mounts import REMEDY
+from ramet.native.layout import box_owner
 from ramet.native.options import Native, NativeLimits
 from ramet.native.runtime import Runtime
 from ramet.native.seccomp import machine_is_known
@@ -69,7 +70,11 @@ def _bounds() -> Ingredient:
     made.remove()
     if made.controllers:
         return Ingredient("bounds", True, f"cgroup: {', '.join(sorted(made.controllers))}")
-    if os.geteuid() == 0:
+    try:
+        foreign = box_owner().foreign
+    except RametError as error:
+        return Ingredient("bounds", False, error.cause, error.remediation)
+    if foreign:
         return Ingredient("bounds", False, "root without a pids controller", "Run Ramet as an ordinary user.")
     remedy = "Delegate a cgroup to this user for exact bounds of memory."
     return Ingredient("bounds", True, "rlimits and a watchdog", remedy)

@@ -88,7 +88,27 @@ def file_owner(owner: Owner) -> Iterator[None]:
 
 
 def box_owner() -> Owner:
-    return Owner(BOX_USER, BOX_USER) if os.geteuid() == 0 else Owner(os.geteuid(), os.getegid())
+    """Return the user of boxes: this one, or another one where this is root, here or outside of a container."""
+    if os.geteuid() != 0:
+        return Owner(os.geteuid(), os.getegid())
+    if _outside(BOX_USER) is not None:
+        return Owner(BOX_USER, BOX_USER)
+    if _outside(0) != 0:
+        return Owner(0, os.getegid())
+    raise RametError(
+        "native_unavailable", "cannot run native programs as root: this user namespace has no other user",
+        "Run Ramet as an ordinary user.",
+    )  # fmt: skip
+
+
+def _outside(uid: int) -> int | None:
+    """Return what a user is outside of this user namespace; None for one that is not in it."""
+    with open("/proc/self/uid_map") as file:
+        for line in file:
+            first, outside, count = map(int, line.split())
+            if first <= uid < first + count:
+                return outside + uid - first
+    return None
 
 
 @dataclass(frozen=True)

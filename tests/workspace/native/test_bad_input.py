@@ -67,6 +67,13 @@ def test_a_container_that_hides_proc(native: Native) -> None:
     assert "/proc cannot be mounted" in said and "systempaths=unconfined" in said and kept == "kept"
 
 
+def test_root_of_a_container(native: Native) -> None:
+    """It may be an ordinary user outside; else its programs would be root themselves."""
+    said, kept, *_ = opens("--uid", "0", "--gid", "0", "--cap-add", "ALL")
+    wanted = "native_unavailable | cannot run native programs as root" if os.geteuid() == 0 else "opened"
+    assert said.startswith(wanted) and kept == "kept"
+
+
 def test_a_full_disk_loses_nothing(native: Native) -> None:
     source = """
 import asyncio

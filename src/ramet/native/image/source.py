@@ -17,7 +17,8 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import IO, Any, Final, Protocol
+from itertools import islice
+from typing import IO, Any, Final, Protocol, Self
 
 from ramet.native.image.root import cannot_use, wrong_machine
 
@@ -26,6 +27,10 @@ try:
 except ImportError:
     from backports import zstd
 
+MOST_FILES: Final = 4096
+"""Files of a tar that are looked at: one of an image has its layers and descriptions, that of a root many more."""
+LARGEST_HEADER: Final = 1 << 20
+"""Bytes of one extended header, which is read whole."""
 LARGEST_JSON: Final = 4 << 20
 """Bytes of a manifest or configuration."""
 NESTED: Final = 4
@@ -34,8 +39,26 @@ BLOCK: Final = 1 << 20
 _DIGEST: Final = re.compile(r"(sha256):([0-9a-f]{64})|(sha512):([0-9a-f]{128})")
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 """The names of machines in images, where they differ."""
+EXTENDED: Final = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
 DAMAGED: Final = (tarfile.TarError, EOFError, zlib.error, zstd.ZstdError, gzip.BadGzipFile)
 _SAVE_AGAIN: Final = "Save or download the image again."
+
+
+class Member(tarfile.TarInfo):
+    """An entry of a tar whose extended headers have a bound."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in EXTENDED and found.size > LARGEST_HEADER:
+            raise tarfile.HeaderError(f"a header of {found.size} bytes")
+        return found
 
 
 class Archive(Protocol):
@@ -63,7 +86,7 @@ class TarFiles:
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
-        self._members = {posixpath.normpath(member.name): member for member in tar}
+        self._members = {posixpath.normpath(member.name): member for member in islice(tar, MOST_FILES)}
 
     def has(self, name: str) -> bool:
         return name in self._members
@@ -178,7 +201,7 @@ def open_source(path: str, key: str) -> Iterator[Source]:
         yield _layout(path, Folder(path))
         return
     try:
-        tar = tarfile.open(path)
+        tar = tarfile.open(path, tarinfo=Member)
     except tarfile.TarError:
         tar = None
     if tar is not None:

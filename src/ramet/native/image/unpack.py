@@ -15,7 +15,7 @@ from typing import IO, Final
 
 from ramet.core.errors import RametError
 from ramet.native.image.root import cannot_use, open_in_root
-from ramet.native.image.source import DAMAGED
+from ramet.native.image.source import DAMAGED, Member
 from ramet.native.layout import Owner
 
 REMOVED: Final = ".wh."
@@ -54,7 +54,7 @@ class Unpacker:
         """Unpack one layer."""
         self._made.clear()
         try:
-            with tarfile.open(fileobj=layer, mode="r|") as tar:
+            with tarfile.open(fileobj=layer, mode="r|", tarinfo=Member) as tar:
                 for member in tar:
                     self._entries -= 1
                     self._left -= member.size
