@@ -39,7 +39,7 @@ TALK = """new Promise((done) => {
   talk.onmessage = (event) => done(event.data);
   talk.onerror = () => done("error");
 })"""
-PROGRAM = (Path(__file__).parents[2] / "support" / "echo_program.py").read_bytes()
+ECHO = (Path(__file__).parents[2] / "support" / "echo_program.py").read_bytes()
 LISTEN = "cd /site; python3 -m http.server 8000 --bind 127.0.0.1 > /log 2>&1 &"
 
 
@@ -91,7 +91,7 @@ def test_a_program_opens_at_an_origin_of_its_own(server: tuple[str, str], page: 
 def test_pages_of_a_program_talk_to_it(server: tuple[str, str], page: Browser) -> None:
     url, token = server
     with httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=60) as http:
-        http.put("/v1/workspaces/app/file?path=/echo.py", content=PROGRAM).raise_for_status()
+        http.put("/v1/workspaces/app/file?path=/echo.py", content=ECHO).raise_for_status()
         command = "python3 /echo.py 8001 > /log 2>&1 & until curl -s localhost:8001 > /dev/null; do :; done"
         http.post("/v1/workspaces/app/exec", json={"command": command}).raise_for_status()
         there = http.post("/v1/workspaces/app/ports", json={"port": 8001}).json()["url"]
