@@ -14,7 +14,7 @@ from tests.support.web_fake import CONTENT, Web, web_fake
 
 from ramet import Workspace
 from ramet.backends.local.ram import RAMResource
-from ramet.commands.network.wget import download
+from ramet.commands.network.wget import download, site
 
 CASES = """
 wget -q -O - $U/hello
@@ -58,7 +58,6 @@ wget -q -P sub $U/hello; cat sub/hello
 wget -q $U/hello $U/hello; ls hello*
 wget -q "$U/hello?a=b/c"; ls hello*
 wget -q -O- --header 'Accept:' --header 'X-A: 1' --header 'X-A: 2' $U/echo
-wget -q -O- --header 'Host: evil.example' $U/hello
 wget -q -O- --user u --password p $U/echo
 wget -q -O- --auth-no-challenge --user u --password p $U/echo
 wget -q -O- http://u:p@127.0.0.1:$P/echo
@@ -81,6 +80,7 @@ wget -q -O- $U/short -t 1
 wget -q -O- "$U/to?is=303&url=/echo" --post-data a=1
 wget -q -O- "$U/to?is=301&url=/echo" --method PUT --body-data a=1
 wget -q -np -nH -r $U/site/c/; find . -type f | sort
+mkdir -p site; echo old > site/b.html; wget -q -r -nc -nH $U/site/; cat site/b.html
 wget -q -x $U/site/b.html; find 127* -type f | sed 's/:[0-9]*//'
 wget -q -nH -x $U/site/b.html; find site -type f
 wget -q --no-check-certificate -O- $U/hello
@@ -105,6 +105,16 @@ def plain(text: str) -> list[str]:
     return sorted(line.rstrip(",") for line in text.splitlines() if not HARMLESS.match(line))
 
 
+def arrived(web: Web) -> list[tuple[str, str, list[tuple[str, str]], bytes]]:
+    """What the server got since the last look, without what belongs to the connection."""
+    found = [
+        (method, path, sorted(row for row in headers.items() if row[0] not in ("Connection", "Accept-Encoding")), body)
+        for method, path, headers, body in web.seen if path != "/robots.txt"
+    ]  # fmt: skip
+    web.seen.clear()
+    return sorted(found)
+
+
 @pytest.mark.skipif(shutil.which("wget") is None, reason="wget is not installed")
 @pytest.mark.parametrize("line", rows())
 def test_it_does_what_the_real_one_does(line: str, web: Web, tmp_path: Path) -> None:
@@ -119,7 +129,9 @@ def test_it_does_what_the_real_one_does(line: str, web: Web, tmp_path: Path) -> 
             done = await ws.execute(text)
             return done.stdout, done.exit_code
 
+    asked = arrived(web)
     found, status = asyncio.run(act())
+    assert arrived(web) == asked
     assert (plain(found.decode("latin-1")), status) == (plain(real.stdout.decode("latin-1")), real.returncode)
 
 
@@ -161,3 +173,20 @@ def test_a_file_that_exists_is_kept(web: Web) -> None:
 
     text, said = asyncio.run(act())
     assert text == "mine\n" and '-> "hello.1" [1]' in said and '-> "hello.2" [1]' in said
+
+
+def test_it_waits_between_pages_not_between_links(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(site, "pause_for", wait)
+
+    async def act() -> None:
+        async with Workspace({"/": RAMResource()}, network={"allow": ["127.0.0.1"]}) as ws:
+            await ws.execute(f"wget -q -r -np -w 7 {web.url}/site/")
+
+    web.seen.clear()
+    asyncio.run(act())
+    assert waited == [7.0] * (len(web.seen) - 1)

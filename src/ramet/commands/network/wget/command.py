@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from ramet.commands.framework.command import Command, UsageError
 from ramet.commands.network.session import REACH, door_of
-from ramet.commands.network.wget.download import Download, Run, parsed, told
+from ramet.commands.network.wget.download import Download, Run, parsed, pause_for, told
 from ramet.commands.network.wget.options import GENERIC, NETWORK, PARSE, VERSION_TEXT, WgetError, WgetOptions
 from ramet.commands.network.wget.site import download_site, place_of
 from ramet.core.errors import reason
@@ -38,7 +36,7 @@ async def _wget(proc: Proc, o: WgetOptions, operands: list[str]) -> int:
     try:
         for at, url in enumerate(urls):
             if at and o.wait:
-                await asyncio.sleep(o.wait)
+                await pause_for(o.wait)
             status = (await download_site(run, url) if o.recursive else await _file(run, url)) or status
     finally:
         if run.joined is not None:

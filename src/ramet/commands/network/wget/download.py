@@ -63,8 +63,11 @@ class Run:
 class Download:
     """One URL. `name` is the file to write; by default the last name of the URL."""
 
-    def __init__(self, run: Run, target: Target, name: str | None = None, *, page: bool = False) -> None:
+    def __init__(
+        self, run: Run, target: Target, name: str | None = None, *, page: bool = False, referer: str = ""
+    ) -> None:
         self._run, self._first, self._page = run, target, page
+        self._referer = run.o.referer or referer
         self._name, self._named = name or name_of(target, run.o), name is not None
         self._have = 0
         """Bytes of it that its file has."""
@@ -74,12 +77,12 @@ class Download:
     async def carry_out(self) -> tuple[Target, bytes]:
         """Download, with retries; returns where it was, and what a page has."""
         run, o, count = self._run, self._run.o, 0
-        if not run.joined and not self._page:
+        if not run.joined:
             size = await _size(run.proc, self._name)
             if o.no_clobber and size is not None:
                 run.say(f"File ‘{self._name}’ already there; not retrieving.\n\n")
                 return self._first, b""
-            if size is not None and not o.resume:
+            if size is not None and not o.resume and not self._page:
                 self._name = await _free_name(run.proc, self._name)
         if o.resume and not o.spider and o.output != "-":
             self._have = await _size(run.proc, o.output or self._name) or 0
@@ -149,8 +152,8 @@ class Download:
         ]  # fmt: skip
         if self._have:
             found.insert(0, ("Range", f"bytes={self._have}-"))
-        if o.referer:
-            found.append(("Referer", o.referer))
+        if self._referer:
+            found.append(("Referer", self._referer))
         user = self._user(target)
         if user and self._signs:
             found.append(("Authorization", basic(user, o.password or self._first.password or "")))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import posixpath
 from collections import deque
 from functools import partial
 from html.parser import HTMLParser
+from typing import Final
 from urllib.parse import unquote
 
-from ramet.commands.network.wget.download import Download, Run, name_of, parsed, told
-from ramet.commands.network.wget.options import WgetError, WgetOptions
+from ramet.commands.network.wget.download import Download, Run, name_of, parsed, pause_for, told
+from ramet.commands.network.wget.options import GENERIC, WgetError, WgetOptions
 from ramet.concurrency.offload import offload_large
 from ramet.network.targets import BadURL, Target
+
+MOST_PAGES: Final = 100_000
 
 
 class _Links(HTMLParser):
@@ -36,12 +38,14 @@ async def download_site(run: Run, url: str) -> int:
     except WgetError as error:
         return told(run, error)
     top = first.path.rpartition("/")[0] + "/"
-    waiting: deque[tuple[Target, int]] = deque([(first.bare(), 0)])
+    waiting: deque[tuple[Target, int, str]] = deque([(first.bare(), 0, "")])
     seen = {first.bare()}
     while waiting:
-        target, depth = waiting.popleft()
+        target, depth, referer = waiting.popleft()
+        if o.wait and depth:
+            await pause_for(o.wait)
         try:
-            at, text = await Download(run, target, place_of(target, o), page=True).carry_out()
+            at, text = await Download(run, target, place_of(target, o), page=True, referer=referer).carry_out()
         except WgetError as error:
             status = told(run, error)
             continue
@@ -57,9 +61,9 @@ async def download_site(run: Run, url: str) -> int:
             if following.origin != first.origin or beyond or following in seen:
                 continue
             seen.add(following)
-            waiting.append((following, depth + 1))
-            if o.wait:
-                await asyncio.sleep(o.wait)
+            if len(seen) > MOST_PAGES:
+                return told(run, WgetError(GENERIC, f"wget: the site has more than {MOST_PAGES} pages", always=True))
+            waiting.append((following, depth + 1, at.bare().url))
         await run.proc.budget.yield_turn()
     return status
 
