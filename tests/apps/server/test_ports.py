@@ -253,6 +253,12 @@ def test_a_browser_is_let_in_once_at_an_origin_of_its_own(server: Running) -> No
             assert refused.response.status_code == 403 and not fine
 
 
+def test_no_link_is_kept(server: Running) -> None:
+    key = {"idempotency-key": "once"}
+    made = [server.http.post(f"{W}/ports", json={"port": 8000}, headers=key).json()["url"] for _ in range(2)]
+    assert made[0] != made[1]
+
+
 def test_no_origin_for_what_does_not_listen(server: Running) -> None:
     assert server.http.post(f"{W}/ports", json={"port": 9}).status_code == 502
     assert server.http.post(f"{W}/ports", json={"port": 70000}).status_code == 400

@@ -206,7 +206,7 @@ class Api:
             if route.query.__struct_fields__ == ():
                 call.query(route.query)
             key = call.header(b"idempotency-key") if scope["method"] not in ("GET", "HEAD") else None
-            if key is not None:
+            if key is not None and not route.fresh:
                 return await self.keys.once(self, call, key, route.handler)
             return await route.handler(self, call)
         except ClientGone:

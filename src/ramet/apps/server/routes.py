@@ -66,6 +66,8 @@ class Route:
     """Needs the server's own token if principals have tokens as well."""
     creates: bool = False
     """Creates the workspace that it names if it is missing."""
+    fresh: bool = False
+    """Each answer works once: an `Idempotency-Key` counts for nothing, and no answer is kept."""
     care: bool = False
     """Allowed with the server's own token, whatever the workspace's grants are."""
 
@@ -111,7 +113,7 @@ ROUTES: Final = (
     Route("GET", f"{W}/ports", PORTS.ports, "List the ports at which programs of the workspace listen.",
           care.PortList),
     Route("POST", f"{W}/ports", PORTS.open_port, "Make a link that opens a program in a browser, at a separate origin.",
-          care.PortLink, body=care.OpenPort),
+          care.PortLink, body=care.OpenPort, fresh=True),
     Route("GET", f"{W}/ended-jobs", INSIDE.ended_jobs, "List background jobs (`cmd &`) that have ended.",
           care.EndedJobs, query=care.RevisionQuery),
     Route("GET", f"{W}/history", INSIDE.history, "List the commands that ran, newest last.", care.CommandHistory,
