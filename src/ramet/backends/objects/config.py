@@ -59,7 +59,9 @@ class StoreConfig:
             for name in self.secrets:
                 cause = cause.replace(str(getattr(self, name) or REDACTED), REDACTED)
             raise RametError(
-                "invalid_config", f"{self.kind} bucket {self.bucket!r}: {cause}", "check the credentials and the endpoint"
+                "invalid_config",
+                f"{self.kind} bucket {self.bucket!r}: {cause}",
+                "check the credentials and the endpoint",
             ) from None
 
     def _connection(self) -> dict[str, Any]:

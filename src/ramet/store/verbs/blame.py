@@ -1,8 +1,8 @@
 """Blame: follow the lines of a file back through revisions, merges, reverts, undos, renames and copies.
 
 - An unchanged file costs one comparison of ids; its text is read only where it changed.
-- A revision says which record wrote which lines (`ops`, see `workspace/record/ledger.py`). Where it does not know, neither
-  does blame: a line has the right writer or none.
+- A revision says which record wrote which lines (`ops`, see `workspace/record/ledger.py`). Where it does not know,
+  neither does blame: a line has the right writer or none.
 - Revisions of older versions recorded only the last writer of a path. It counts where no other record of the revision
   wrote anything.
 """
