@@ -18,7 +18,6 @@ from ramet.commands.network.curl.options import VERSION_TEXT, CurlError, CurlOpt
 from ramet.commands.network.curl.write_out import Report
 from ramet.commands.network.headers import FIXED, PERSONAL, attachment_name, basic, is_header, length_of
 from ramet.core.errors import reason
-from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.ops import make_dirs
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -121,7 +120,8 @@ class Transfer:
 
     async def _attempt(self) -> CurlError | None:
         """One try. A status that is worth a retry is an error of status OK, if it is the last one."""
-        o, self._started, self._wrote = self._o, time.monotonic(), 0
+        o, self._started = self._o, time.monotonic()
+        self._wrote, self._writer = 0, None
         try:
             async with asyncio.timeout(o.max_time or None) as bound:
                 await self._follow()
@@ -133,8 +133,6 @@ class Transfer:
             if not bound.expired():
                 raise
             return self._timed_out()
-        except (TimeUp, Cancelled):
-            raise
         finally:
             self.report.time_total = time.monotonic() - self._started
             if self._writer is not None and self._writer is not self._proc.stdout:
@@ -149,7 +147,7 @@ class Transfer:
         return CurlError(Status.TIMEOUT, f"Operation timed out after {took} milliseconds with {size} received", True)
 
     def _failed(self, failure: NetworkFailure) -> CurlError:
-        report, kind, place = self.report, failure.kind, self._place
+        kind, place = failure.kind, self._place
         took = round((time.monotonic() - self._started) * 1000)
         host, port = (place.host, place.port) if place is not None else ("", 0)
         if kind is FailureKind.REFUSED:
@@ -176,7 +174,6 @@ class Transfer:
             FailureKind.RESET: (Status.RECEIVE, "Recv failure: Connection reset by peer"),
             FailureKind.PROTOCOL: (Status.PROTOCOL, "Received HTTP/0.9 when not allowed"),
         }[kind]  # fmt: skip
-        report.remote_ip = report.remote_ip or ""
         return CurlError(status, text, transient=kind is FailureKind.RESOLVE and bool(self._o.retry))
 
     # ---------------------------------------------------------------------------------------------- following
