@@ -103,7 +103,7 @@ def from_program(headers: Iterable[tuple[bytes, bytes]], place: PortPlace, path:
         if name in dropped or (place.prefix and name.startswith(b"access-control-")):
             continue
         if name in (b"location", b"content-location"):
-            value = moved(value.decode("latin-1"), place, path).encode("ascii")
+            value = moved(value.decode("latin-1"), place, path).encode("latin-1")
         elif name == b"set-cookie":
             if _cookie_name(value) == place.cookie:
                 continue

@@ -62,12 +62,12 @@ class PortRoutes:
         name, place, path = self._place(call)
         if call.header(b"service-worker") is not None:
             raise Refusal("permission_denied", "no service worker may run here", "Open it at a separate origin.")
+        await self._api.access.may_run(call, name)
         if not path:
             query = call.scope["query_string"].decode("latin-1")
             there = (b"location", f"{place.prefix}/{'?' if query else ''}{query}".encode("latin-1"))
             await send_reply(Reply(status=308, headers=[there]), call, send)
             return
-        await self._api.access.may_run(call, name)
         await self.pass_on(call, receive, send, name, place, path)
 
     async def talk(self, call: Call, receive: Receive, send: Send) -> None:
