@@ -20,6 +20,7 @@ from tests.workspace.native.conftest import box_directory
 
 from ramet import Store
 from ramet.native.options import Native
+from ramet.network.authority import OWN_BUNDLE
 from ramet.network.resolver import Resolver
 from ramet.workspace.workspace import Workspace
 
@@ -302,6 +303,20 @@ def test_what_can_be_read_in_two_ways_is_refused(native: Native, authority: Test
         refused = [row["error"] for row in await log_of(ws) if row["verdict"] == "deny"]
         for why in ("for another host", "a certificate of another host", "neither TLS nor HTTP"):
             assert any(why in error for error in refused), (why, refused)
+
+    run(native, policy(authority, web.port), act)
+
+
+def test_a_machine_without_the_usual_bundle(
+    native: Native, authority: TestAuthority, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ramet.network.authority.SYSTEM_BUNDLE", "/etc/ssl/there-is-none")
+
+    async def act(ws: Workspace) -> None:
+        done = await ws.execute(f"{PYTHON} https://fine.example:{web.port}/echo; /usr/./bin/env | grep CERT_FILE")
+        assert '"method": "GET"' in done.text and f"={OWN_BUNDLE}\n" in done.text, done
+        curl = await ws.execute(f"/usr/./bin/curl -sS https://fine.example:{web.port}/echo")
+        assert '"method": "GET"' in curl.text, curl
 
     run(native, policy(authority, web.port), act)
 
