@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ramet.native.ports import ListeningPort
 
 HOST: Final = "127.0.0.1"
-LOOK_SECONDS: Final = 0.2
+LOOK_SECONDS: Final = 0.5
 """Between two looks at what listens."""
 PRIVILEGED: Final = 1024
 

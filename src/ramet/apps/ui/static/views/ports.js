@@ -26,7 +26,7 @@ function table(name, listening) {
     return notice("Nothing listens. Start a program in the terminal, such as ", h("code", {}, "python3 -m http.server 8000 &"), ", and it appears here.");
   }
   return h("table", { class: "totals" },
-    h("thead", {}, h("tr", {}, ["Port", "Address", "Program", ""].map((label) => h("th", { scope: "col" }, label)))),
+    h("thead", {}, h("tr", {}, ["Port", "Address", "Program", h("span", { class: "unseen" }, "Open")].map((label) => h("th", { scope: "col" }, label)))),
     h("tbody", {}, listening.map(({ port, address, program }) => {
       const told = h("div");
       return h("tr", {},
