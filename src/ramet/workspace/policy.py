@@ -226,6 +226,11 @@ class Policy:
                 "Name a path, or PATH/**; or give the rule `native: false`, and it holds for commands in process only.",
             )  # fmt: skip
 
+    def covered_files(self) -> list[str]:
+        """Return the paths of rules that are about one path: mounts lie on them while programs run."""
+        places = [_place_of(rule.path) for rule in self._rules_of_programs(()) if rule.path is not None]
+        return [place[0] for place in places if place is not None and not place[1]]
+
     def points(
         self, session_id: str | None, agent_id: str, mounted: Iterable[str], served: Sequence[str] = ()
     ) -> tuple[Point, ...]:

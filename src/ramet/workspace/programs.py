@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.host_copy import copy_tree
 from ramet.concurrency.sizes import BATCH
 from ramet.core.errors import RametError, reason
@@ -104,7 +105,16 @@ class NativePrograms:
             raise
         for text, tree in self.trees.items():
             found[parse(text)] = replace(mounts[parse(text)], resource=tree, checkout=None)
+        self._keep_covered(found)
         return found
+
+    def _keep_covered(self, mounts: Mapping[Path, Mount]) -> None:
+        """Have files that a policy covers written in place, so that they stay covered for programs that run."""
+        covered = [] if self._policy is None else list(map(parse, self._policy.covered_files()))
+        for prefix, mount in mounts.items():
+            if isinstance(mount.resource, DiskResource):
+                below = {str(path.below(prefix)) for path in covered if path.under(prefix)}
+                mount.resource.kept = frozenset(mount.resource.kept) | below
 
     def add_mount(self, mount: Mount) -> Mount:
         """Show a mount that was added later to programs; while one runs, it stays in process."""
@@ -119,12 +129,15 @@ class NativePrograms:
                 runtime.add_directory(prefix, mount.directory, writable=mount.mode is MountMode.WRITE)
             runtime.reopen()
             self._note_unseen([mount])
+            self._keep_covered({mount.prefix: mount})
             return mount
         runtime.add_memory(prefix, mount.memory)
         if mount.mode is MountMode.READ:
             runtime.protect(prefix)
         runtime.reopen()
-        return replace(mount, resource=self.trees[prefix])
+        made = replace(mount, resource=self.trees[prefix])
+        self._keep_covered({mount.prefix: made})
+        return made
 
     def _points(self) -> tuple[Point, ...]:
         """Return what the policy lets programs of this call do where."""

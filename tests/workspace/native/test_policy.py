@@ -129,6 +129,32 @@ def test_a_rule_that_is_replaced_below_holds_for_the_next_program(native: Native
     assert found[-1].stdout == b"end\n"
 
 
+@pytest.mark.parametrize(
+    "way",
+    [
+        "echo {} > /work/.env", "cp /work/new /work/.env", "mv /work/new /work/.env", "sed -i s/^.*/{}/ /work/.env",
+        "tee /work/.env < /work/new", "dd if=/work/new of=/work/.env", "ln -s /work /l; cp /l/new /l/.env",
+        "head /work/new | sort -o /work/.env",  "cp -f /work/new /work/.env",
+    ],
+)  # fmt: skip
+def test_a_running_program_does_not_see_what_commands_write_to_a_hidden_file(native: Native, way: str) -> None:
+    """The mount that covers the file must stay on it."""
+    wait = "(while ! test -e /go; do sleep 0.01; done; cat /work/.env > /got; touch /done) > /dev/null 2>&1 &"
+
+    async def steps() -> tuple[IOResult, IOResult]:
+        async with Workspace(native=NATIVE, policy=RULES) as ws:
+            await ws.execute("mkdir -p /work; echo before > /work/.env")
+            ws.create_session("low")
+            await tries(ws, [wait])
+            text = f"echo {SECRET} > /work/new; {way.format(SECRET)}; cat /work/.env; touch /go"
+            done = await ws.execute(text)
+            await ws.execute("while ! test -e /done; do sleep 0.01; done", timeout=SECONDS)
+            return done, await ws.execute("cat /got")
+
+    done, got = asyncio.run(steps())
+    assert SECRET.encode() in done.stdout and got.stdout == b"", (done, got)
+
+
 def test_a_directory_that_is_not_there_yet_is_covered(native: Native) -> None:
     rules = {"hide": [{"path": "/later/deep/**", **LOW}], "deny": [{"path": "/fixed/**", "access": "write", **LOW}]}
 

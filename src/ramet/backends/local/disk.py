@@ -15,7 +15,7 @@ import os
 import stat as modes
 import sys
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import Final, Literal
@@ -67,6 +67,9 @@ class DiskResource:
             )
         self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._fsync: Fsync = fsync
+
+    kept: Collection[str] = frozenset()
+    """Files that are written in place: another file under their name would lose the mounts that cover them."""
 
     @classmethod
     def temporary(cls) -> DiskResource:
@@ -149,6 +152,12 @@ class DiskResource:
                 os.rmdir(name, dir_fd=fd)
 
     async def rename(self, src: Path, dst: Path) -> None:
+        if dst in self.kept and src != dst and self._is_file(dst) and self._is_file(src):
+            mode = self.stat_now(src).mode
+            await self._overwrite(dst, self.read(src))
+            await self.setattr(dst, Attrs(mode=mode))
+            await self.remove(src)
+            return
         source, target = self._parent(src, errno.EINVAL), self._parent(dst, errno.EBUSY)
         with source as (src_fd, src_name), target as (dst_fd, dst_name), self.creator():
             os.rename(src_name, dst_name, src_dir_fd=src_fd, dst_dir_fd=dst_fd)
@@ -157,6 +166,9 @@ class DiskResource:
         source = self._open_file(src, os.O_RDONLY)
         try:
             mode = os.fstat(source).st_mode & 0o7777
+            if dst in self.kept and self._is_file(dst):
+                await self._overwrite(dst, self.read(src))
+                return
             with (
                 self._parent(dst, errno.EISDIR) as (parent, name),
                 _Temporary(parent, name, mode, self.creator) as temp,
@@ -331,7 +343,7 @@ class DiskResource:
                     wrong = {Kind.DIR: errno.EISDIR, Kind.LINK: errno.ELOOP}
                     raise fail(wrong.get(kind or Kind.DEVICE, errno.ENXIO), path)
                 mode = found.st_mode & 0o7777
-                if found.st_nlink > 1:
+                if found.st_nlink > 1 or path in self.kept:
                     return await self._overwrite(path, data)
             with _Temporary(parent, name, mode, self.creator) as temp:
                 async for block in _blocks(data):
@@ -345,6 +357,12 @@ class DiskResource:
                     _fsync_directory(parent)
                 stat = os.fstat(temp.fd)  # taken last: renaming changes the ctime, which is part of the version
             return _describe(stat)
+
+    def _is_file(self, path: Path) -> bool:
+        try:
+            return self.stat_now(path).kind is Kind.FILE
+        except OSError:
+            return False
 
     async def _overwrite(self, path: Path, data: Data) -> Stat:
         """A file with several names keeps them, so its content changes in place once all of it has arrived."""
