@@ -26,7 +26,7 @@ from ramet.store.crypto.codec import as_encrypted, require_encrypted, unlock
 from ramet.store.gc.schedule import GcSchedule
 from ramet.store.model import trees
 from ramet.store.model.address import parse_address
-from ramet.store.model.graph import Descent, newest_first
+from ramet.store.model.graph import Descent, descent_of, newest_first
 from ramet.store.model.ids import RevisionId, TreeId, revision_id
 from ramet.store.model.revisions import Note, Revision, decode
 from ramet.store.objects.log import Log, ObjectLog
@@ -336,20 +336,30 @@ class Repository:
         if not expired and identity in seen.shallow:
             raise expired_error(f"revision {identity.hex()[:12]}")
         known = self._revisions.get(identity)
-        if known is None:
-            try:
-                data = self.objects.get(f"revisions/{identity.hex()}")
-            except KeyError:
-                now = self.gc_log.now()
-                if identity in now.shallow or now.number != seen.number:
-                    raise expired_error(f"revision {identity.hex()[:12]}") from None
-                raise RametError(
-                    "revision_not_found", f"no revision {identity.hex()[:12]}", "see `log` for what there is"
-                ) from None
-            if revision_id(data) != identity:
-                raise RametError("store_corrupt", f"revision {identity.hex()[:12]} is damaged", "run verify")
-            known = self._cache_revision(identity, decode(data))
-        return known
+        return self._cache_revision(identity, decode(self._stored(identity, seen))) if known is None else known
+
+    def read_descent(self, identity: RevisionId) -> Descent:
+        """Read what a revision is in a history, which takes a tenth of the time of reading all of it."""
+        seen = self.gc_log.now(CACHE_SECONDS)
+        if identity in seen.shallow:
+            raise expired_error(f"revision {identity.hex()[:12]}")
+        known = self._revisions.get(identity)
+        return descent_of(identity, self._stored(identity, seen) if known is None else known)
+
+    def _stored(self, identity: RevisionId, seen: GcState) -> bytes:
+        """Return the checked bytes of a revision; `seen` is the state of gc in which it had not expired."""
+        try:
+            data = self.objects.get(f"revisions/{identity.hex()}")
+        except KeyError:
+            now = self.gc_log.now()
+            if identity in now.shallow or now.number != seen.number:
+                raise expired_error(f"revision {identity.hex()[:12]}") from None
+            raise RametError(
+                "revision_not_found", f"no revision {identity.hex()[:12]}", "see `log` for what there is"
+            ) from None
+        if revision_id(data) != identity:
+            raise RametError("store_corrupt", f"revision {identity.hex()[:12]} is damaged", "run verify")
+        return data
 
     def _cache_revision(self, identity: RevisionId, revision: Revision) -> Revision:
         most = LOW_MEMORY_REVISIONS if self._low_memory and not self.packs.remote else CACHED_REVISIONS

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 from ramet.store.model.ids import RevisionId
-from ramet.store.model.revisions import Revision
+from ramet.store.model.revisions import Revision, decode
 
 
 class Descent(NamedTuple):
@@ -19,6 +21,31 @@ class Descent(NamedTuple):
     seq: int
     name: str
     workspace: str
+
+
+class _Plain(msgspec.Struct):
+    """The fields of a stored revision that its descent needs."""
+
+    workspace: str
+    seq: int
+    parents: list[str]
+    time: float
+
+
+_decoder: Final = msgspec.json.Decoder(_Plain)
+
+
+def descent_of(identity: RevisionId, revision: Revision | bytes) -> Descent:
+    """Return the descent of a revision, or of the bytes of one."""
+    if isinstance(revision, bytes):
+        try:
+            one = _decoder.decode(revision)
+        except msgspec.DecodeError:  # a name that is not UTF-8 somewhere in it
+            revision = decode(revision)
+        else:
+            parents = tuple(RevisionId(bytes.fromhex(parent)) for parent in one.parents)
+            return Descent(identity, parents, one.time, one.seq, f"{one.workspace}-{one.seq}", one.workspace)
+    return Descent(identity, revision.parents, revision.time, revision.seq, revision.name, revision.workspace)
 
 
 class Ordered(Protocol):

@@ -31,8 +31,7 @@ class Descents:
     def of(self, repository: Repository, identity: RevisionId) -> Descent:
         found = self._known.get(identity)
         if found is None:
-            one = repository.read_revision(identity)
-            found = Descent(identity, one.parents, one.time, one.seq, one.name, one.workspace)
+            found = repository.read_descent(identity)
             if len(self._known) >= REMEMBERED:
                 for old in list(self._known)[: REMEMBERED // 4]:
                     self._known.pop(old, None)
