@@ -80,7 +80,7 @@ async def target_of(client: Connection) -> Target:
 
 
 def answer(code: int) -> bytes:
-    """What answers a request; the address of the connection is nobody's business."""
+    """What answers a request; it does not tell the address of the connection."""
     return bytes((VERSION, code, 0, _IPV4, 0, 0, 0, 0, 0, 0))
 
 
