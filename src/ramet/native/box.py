@@ -49,6 +49,8 @@ _CAUSES: Final = (
      "sysctl user.max_user_namespaces=10000; in a container, allow them (docker: --security-opt seccomp=unconfined)."),
     (r"Can't make overlay mount", "an overlay cannot be made in {1} ({0})",
      "Give Native(directory=...) a place on a disk or tmpfs: no overlay lies on a container's root, NFS or FUSE."),
+    (r"execvp /bin/sh", "its /bin/sh cannot be started ({})",
+     "An image needs all of a system: the loader and the libraries of its shell, too."),
     (r"Can't mount proc", "/proc cannot be mounted ({})",
      "In a container, show all of /proc (docker: --security-opt systempaths=unconfined)."),
 )  # fmt: skip

@@ -65,6 +65,14 @@ def test_the_first_process_of_an_image_leaves_no_dead_ones(native: Native, root:
     assert (first.stdout, last.stdout) == (b"ok\n", b"end\n")
 
 
+def test_a_shell_without_its_libraries(native: Native, root: Path, tmp_path: Path) -> None:
+    with open(root / "bin/sh", "rb") as file:
+        image = write_layout(tmp_path / "image", [tar_with([("bin/sh", file.read())], mode=0o755)])
+    with pytest.raises(RametError, match="its /bin/sh cannot be started") as caught:
+        run(image, "true")
+    assert "libraries" in caught.value.remediation
+
+
 def test_an_image_of_one_program_in_layers(native: Native, tmp_path: Path) -> None:
     """As the small images of registries are: all names are links to one file, and a layer removes one of them."""
     if not os.path.exists("/bin/busybox"):
