@@ -122,7 +122,7 @@ def test_in_and_out(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-d
     ("words", "status", "cause"),
     [
         (("log", "nobody"), 3, "no workspace 'nobody'"),
-        (("show", "demo"), 2, "does not name a path"),
+        (("show", "demo"), 1, "no revision yet"),
         (("revert", "demo"), 2, "missing revision"),
         (("log", "demo:/f"), 2, "names a path"),
         (("tag", "demo", "head"), 1, "no revision yet"),

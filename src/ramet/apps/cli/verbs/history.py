@@ -195,7 +195,10 @@ def show_file(
     store: Where = HOME,
     as_json: AsJson = False,
 ) -> None:
-    """Print a file of a revision, or without a path the revision: who made it, by which commands, and its patch."""
+    """Print a file of a revision, or a revision.
+
+    Without a path it prints who made the revision, by which commands, and its patch.
+    """
     if address(place).path is None:
         _show_revision(*split_name(place), store, as_json)
         return
