@@ -330,8 +330,8 @@ def enter_view(sock: socket.socket, request: Request, fds: Sequence[int]) -> Non
         os._exit(0)
 
 
-view = ModuleType("view")
-"""`view.py`, the neighbour of this file: both belong to no package here."""
+view, hard_links = ModuleType("view"), ModuleType("hard_links")
+"""Neighbours of this file: none of them belongs to a package here."""
 
 
 # ------------------------------------------------------------------------------------------------------------ zygote
@@ -430,6 +430,8 @@ def work(sock: socket.socket, voice: socket.socket, limits: Request, taken: int)
         status, *given = map(high, fds)
         report(status, b"T\n")
         announce(voice, request["caller"])
+        links = hard_links.listen()
+        links = high(links) if links >= 0 else links
         try:
             program = spawn(request, limits, given, status)
         except CannotEnter as error:
@@ -441,7 +443,7 @@ def work(sock: socket.socket, voice: socket.socket, limits: Request, taken: int)
         finally:
             os.write(taken, b"t")
             os.close(taken)
-        watch(limits.get("watch_memory"), status, wake, program)
+        watch(limits.get("watch_memory"), status, wake, links, program)
     finally:
         os._exit(0)
 
@@ -546,11 +548,13 @@ def resize(terminal: int, rows: int, columns: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-def watch(memory: int | None, status: int, wake: int, program: Program) -> None:
+def watch(memory: int | None, status: int, wake: int, links: int, program: Program) -> None:
     """Reap what ends and obey Ramet until the whole tree is gone."""
     poll = select.poll()
     poll.register(status, select.POLLIN)
     poll.register(wake, select.POLLIN)
+    if links >= 0:
+        poll.register(links, select.POLLIN)
     pending = b""
     while True:
         if reap(status, program):
@@ -563,6 +567,9 @@ def watch(memory: int | None, status: int, wake: int, program: Program) -> None:
         for fd, _ in ready:
             if fd == wake:
                 os.read(wake, 4096)
+                continue
+            if fd == links:
+                hard_links.answer(links)
                 continue
             try:
                 data = os.read(status, 4096)
@@ -683,7 +690,9 @@ def install_filter(program: bytes) -> None:
 
 
 def main() -> None:
-    SourceFileLoader("view", os.path.join(os.path.dirname(__file__), "view.py")).exec_module(view)
+    for module in (view, hard_links):
+        path = os.path.join(os.path.dirname(__file__), f"{module.__name__}.py")
+        SourceFileLoader(module.__name__, path).exec_module(module)
     libc.prctl(PR_SET_SUBREAPER, 1, 0, 0, 0)  # what a helper leaves is reaped here: not every init does it
     if len(sys.argv) == 3:  # Ramet is root; this process and its boxes are not
         uid, gid = map(int, sys.argv[1:])

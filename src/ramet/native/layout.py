@@ -19,7 +19,7 @@ import ctypes
 import os
 import secrets
 import stat as modes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -55,6 +55,8 @@ _ETC_FILES: Final = {
     "hostname": "ramet\n",
     "resolv.conf": "",
 }
+_HOST_FILES: Final = {"gitconfig": "[core]\n\tcreateObject = rename\n"}
+"""Beside those, where no image has its own: git makes an object without a hard link, which the kernel asks about."""
 
 
 @dataclass(frozen=True)
@@ -291,7 +293,7 @@ def _system_key(image: ImageRoot) -> str:
     """Name what the system layer is made of."""
     links = [_link_of(image, name) for name in SYSTEM_LINKS]
     binds = etc_binds() if image.is_host else None
-    return sha256(repr((SYSTEM_DIRECTORIES, links, binds, _ETC_FILES)).encode()).hexdigest()[:16]
+    return sha256(repr((SYSTEM_DIRECTORIES, links, binds, _etc_files(image))).encode()).hexdigest()[:16]
 
 
 def _link_of(image: ImageRoot, name: str) -> str | None:
@@ -304,7 +306,7 @@ def _link_of(image: ImageRoot, name: str) -> str | None:
 
 def _make_system(image: ImageRoot, made: str) -> None:
     folder = f"{made}/system"
-    _make_etc(f"{made}/etc", etc_binds() if image.is_host else [])
+    _make_etc(f"{made}/etc", etc_binds() if image.is_host else [], _etc_files(image))
     os.mkdir(folder, 0o755)
     for name in SYSTEM_DIRECTORIES:
         os.mkdir(f"{folder}/{name}", 0o755)
@@ -316,14 +318,18 @@ def _make_system(image: ImageRoot, made: str) -> None:
             os.mkdir(f"{folder}/{name}", 0o755)
 
 
-def _make_etc(folder: str, binds: Sequence[str]) -> None:
+def _etc_files(image: ImageRoot) -> dict[str, str]:
+    return {**_ETC_FILES, **(_HOST_FILES if image.is_host else {})}
+
+
+def _make_etc(folder: str, binds: Sequence[str], files: Mapping[str, str]) -> None:
     os.mkdir(folder, 0o755)
     for name in binds:
         target = f"{folder}/{name}"
         os.makedirs(target if os.path.isdir(f"/etc/{name}") else os.path.dirname(target), exist_ok=True)
         if not os.path.isdir(target):
             open(target, "x").close()
-    for name, text in _ETC_FILES.items():
+    for name, text in files.items():
         with open(f"{folder}/{name}", "w") as file:
             file.write(text)
 

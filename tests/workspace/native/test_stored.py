@@ -47,6 +47,25 @@ def test_commit_and_reopen_without_native(native: Native, tmp_path: Path) -> Non
     asyncio.run(steps())
 
 
+def test_clone_a_repository_of_a_revision(native: Native, tmp_path: Path) -> None:
+    async def steps() -> None:
+        store = Store(tmp_path / "store")
+        store.create("app")
+        commit = "git -c user.name=n -c user.email=n@example.com commit -q"
+        async with store.open("app", native=native) as ws:
+            made = await ws.execute(f"(git init -q r; cd r; echo 1 > a; git add a; {commit} -m 1)", timeout=SECONDS)
+            assert made.exit_code == 0, made.stderr
+        async with store.open("app", native=native) as ws:
+            cloned = await ws.execute("git clone -q r c && git -C c log --format=%s && cat c/a", timeout=SECONDS)
+            assert (cloned.exit_code, cloned.stdout, cloned.stderr) == (0, b"1\n1\n", b"")
+            # Every other program links, also a file of the revision.
+            link = "import os; os.link('r/a', 'b'); print(os.stat('b').st_nlink)"
+            linked = await ws.execute(f'python3 -c "{link}"', timeout=SECONDS)
+            assert linked.stdout == b"2\n", linked.stderr
+
+    asyncio.run(steps())
+
+
 def test_blame_names_the_call_whose_program_wrote(native: Native, tmp_path: Path) -> None:
     async def steps() -> None:
         store = Store(tmp_path / "store")
