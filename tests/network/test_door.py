@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -154,6 +155,57 @@ def test_basic_authentication_from_outside(web: Web, monkeypatch: pytest.MonkeyP
     (done,) = execute(network, f"curl -s -u someone:else {web.url}/echo")
     assert web.seen[-1][2]["Authorization"] == "Basic bWU6aHVudGVyMi12ZXJ5LXNlY3JldA=="
     assert "aHVudGVy" not in done.text and SECRET not in done.text
+
+
+SEVERAL: dict[str, Any] = {
+    "of one host": {"127.0.0.1": [{"header": "X-A", "from": "env:A"}, {"from": "env:AB"}]},
+    "one of two hosts": {
+        "127.0.0.1": {"from": "env:AB"}, "b.example": {"from": "env:AB"}, "127.0.0.0/8": {"from": "env:A"},
+    },
+    "with names": {"127.0.0.1": [{"from": "env:A", "name": "x"}, {"from": "env:AB", "name": "xy"}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_secrets_have_different_placeholders(name: str, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A", "first-secret")
+    monkeypatch.setenv("AB", "second-secret")
+    network = {"allow": ["127.0.0.1"], "credentials": SEVERAL[name]}
+    execute(network, f'curl -s -H "X-A: $A" -H "X-B: $AB" {web.url}/echo')
+    headers = web.seen[-1][2]
+    assert (headers["X-A"], headers["X-B"]) == ("first-secret", "second-secret")
+
+
+def test_a_secret_that_cannot_be_had_is_a_refusal_that_says_so(web: Web) -> None:
+    network = {"allow": ["127.0.0.1"], "credentials": {"127.0.0.1": {"header": "X", "from": "env:NOT_SET_ANYWHERE"}}}
+    before = len(web.seen)
+    curl, wget, log = execute(network, f"curl -s {web.url}/hello", f"wget -q {web.url}/hello", "cat /.sessions/*/n*")
+    assert (curl.exit_code, wget.exit_code, len(web.seen)) == (7, 4, before)
+    assert "$NOT_SET_ANYWHERE is empty outside" in curl.error_text
+    assert [json.loads(row)["verdict"] for row in log.text.splitlines()] == ["deny", "deny"]
+
+
+REFLECTED = ("-H 'X: 1'", '-u "$TOKEN:"', '-u "x:$TOKEN"', '-H "Authorization: token $TOKEN"', '-H "X-Key: $TOKEN"')
+
+
+@pytest.mark.parametrize("row", [{"header": "X-Key"}, {"basic": "me"}, {}], ids=str)
+def test_a_secret_is_covered_wherever_a_server_shows_it(
+    row: dict[str, str], web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = 'hunter2/very+secret"value'
+    monkeypatch.setenv("TOKEN", secret)
+    network = {"allow": ["127.0.0.1"], "credentials": {"127.0.0.1": {**row, "from": "env:TOKEN"}}}
+    url = f"{web.url}/reflect"
+    lines = [f"curl -sv -c - {option} {url}" for option in REFLECTED]
+    lines += [f"wget -S -O- --auth-no-challenge --user=$TOKEN --password=x {url}"]
+    before = len(web.seen)
+    inner = [base64.b64encode(b"?" * at + secret.encode())[4:28].decode() for at in range(3)]
+    for line, done in zip(lines, execute(network, *lines), strict=True):
+        assert done.exit_code == 0, done
+        for form in (secret, json.dumps(secret)[1:-1], "very\\/", "very%2B", *inner):
+            assert form not in done.text + done.error_text, (line, form)
+    sent = [headers.get("Authorization", "") + headers.get("X-Key", "") for _, _, headers, _ in web.seen[before:]]
+    assert sum(secret in one or any(form in one for form in inner) for one in sent) >= len(lines) - 1
 
 
 def test_a_secret_is_covered_also_where_it_is_written_for_a_url(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -261,6 +261,8 @@ def test_a_rule_that_cannot_be_read_is_refused(row: Any) -> None:
     {"credentials": {"a.example": {"header": "A: b", "from": "env:X"}}},
     {"credentials": {"a.example": {"from": "file:/x"}}},
     {"credentials": {"a.example": {"heade": "A", "from": "env:X"}}},
+    {"credentials": {"a.example": {"from": "env:X"}, "b.example": {"from": "file:/x", "env": "X"}}},
+    {"credentials": {"a.example": {"from": "env:X", "name": "x"}, "b.example": {"from": "env:Y", "name": "x"}}},
 ])  # fmt: skip
 def test_a_policy_that_cannot_be_read_is_refused(plain: dict[str, Any]) -> None:
     with pytest.raises(RametError) as caught:

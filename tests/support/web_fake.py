@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import ssl
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 PAGE = b'<html><a href="b.html">b</a><a href="/site/c/d.txt">d</a><a href="http://127.0.0.2:1/x">x</a></html>'
 CONTENT = bytes(range(256)) * 40
@@ -82,6 +83,19 @@ class _Handler(BaseHTTPRequestHandler):
         asked = {key: text for key, text in self.headers.items() if key.lower() != "host"}
         shown = {"method": self.command, "path": self.path, "headers": asked, "body": body.decode("latin-1")}
         self.reply(200, json.dumps(shown, indent=1).encode() + b"\n", Content_Type="application/json")
+
+    def at_reflect(self, query: dict[str, str], body: bytes) -> None:
+        """Show the credentials in every place of an answer, and in the forms that servers write."""
+        shown = self.headers.get("Authorization", self.headers.get("X-Key", ""))
+        encoded = [base64.b64encode((before + shown).encode()).decode() for before in ("", "1", "12")]
+        text = json.dumps([shown, encoded]) + json.dumps(shown).replace("/", "\\/") + quote(shown)
+        self.send_response(200, shown)
+        self.send_header("X-" + "".join(char for char in shown if char.isalnum()), "name")
+        for name in ("X-Shown", "Set-Cookie", "Location", "WWW-Authenticate"):
+            self.send_header(name, f"a={shown}")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
 
     def at_hello(self, query: dict[str, str], body: bytes) -> None:
         self.reply(200, b"hello\n", Content_Type="text/plain")

@@ -3,27 +3,30 @@
 Rules that this file keeps:
 - A secret is added only to requests for its own host, after they were decided and recorded.
 - Inside, a placeholder stands for it: `ramet-secret:NAME`. Towards any other host the placeholder stays as it is.
-- What a server sends back of a secret is covered by asterisks.
+- What a server sends back of a secret is covered by asterisks, in each of the `forms` that servers write.
 """
 
 from __future__ import annotations
 
 import base64
-import errno
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote
 
-from ramet.core.errors import RametError, fail
+from ramet.core.errors import RametError
 from ramet.core.paths import decode, encode
+from ramet.network.failures import FailureKind, NetworkFailure
 from ramet.network.rules import NetworkRule, NetworkVerdict, Outgoing
 
 PLACEHOLDER: Final = "ramet-secret:"
 SHORTEST: Final = 4
 """Characters of the shortest value that is covered in answers."""
+SHORTEST_BASE64: Final = 8
+"""Shorter ones stand in long files by chance."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FIELDS: Final = ("header", "prefix", "basic", "query", "from", "env", "name")
@@ -87,31 +90,51 @@ class Credential:
         return PLACEHOLDER + self.name
 
     def value(self) -> str:
-        """The secret; EACCES when it cannot be had, without its content."""
+        """The secret; NetworkFailure when it cannot be had, without its content."""
         kind, _, place = self.source.partition(":")
         if kind == "value":
             return place
         if kind == "env":
             found = os.environ.get(place)
             if not found:
-                raise fail(errno.EACCES, None, f"the credential {self.name} is not set: ${place} is empty outside")
+                raise self._missing(f"is not set: ${place} is empty outside")
         else:
             try:
                 with open(os.path.expanduser(place), "rb") as file:
                     found = decode(file.read().strip())
             except OSError as error:
-                raise fail(errno.EACCES, None, f"the credential {self.name} cannot be read: {error.strerror}") from None
+                raise self._missing(f"cannot be read: {error.strerror}") from None
         if re.search(r"[\r\n\0]", found):
-            raise fail(errno.EACCES, None, f"the credential {self.name} has more than one line")
+            raise self._missing("has more than one line")
         return found
+
+    def _missing(self, why: str) -> NetworkFailure:
+        return NetworkFailure(FailureKind.REFUSED, f"the credential {self.name} {why}")
 
 
 def credentials_of(given: Mapping[str, Any]) -> tuple[Credential, ...]:
     """Read `{host: {...}}`, or `{host: [{...}, {...}]}` for several secrets of one host."""
     found: list[Credential] = []
     for host, rows in given.items():
-        found.extend(Credential.parse(host, row) for row in (rows if isinstance(rows, list | tuple) else [rows]))
-    return tuple(found)
+        for row in rows if isinstance(rows, list | tuple) else [rows]:
+            one = Credential.parse(host, row)
+            if isinstance(rows, list | tuple) and one.env is not None and "name" not in row:
+                one = replace(one, name=f"{host}/{one.env}")
+            found.append(_beside(found, one, host))
+    return tuple(sorted(found, key=lambda one: -len(one.name)))  # a name may be the beginning of another
+
+
+def _beside(others: Iterable[Credential], one: Credential, host: str) -> Credential:
+    """The credential with the placeholder that its variable has already; no two secrets share one."""
+    for other in others:
+        if one.env is None or other.env is None:
+            continue
+        if one.source != other.source and (one.env == other.env or one.name == other.name):
+            shared, part = (f"variable ${one.env}", "env") if one.env == other.env else (f"name {one.name!r}", "name")
+            raise _misread(host, f"another secret has the {shared} too; give one of them another `{part}`")
+        if one.env == other.env:
+            one = replace(one, name=other.name)
+    return one
 
 
 @dataclass
@@ -131,7 +154,7 @@ def sign(credentials: Iterable[Credential], out: Outgoing, request_line: str, he
         if not one.rule.matches(out):
             continue
         value = one.value()
-        values += [value, quote(value, safe="")]
+        values += forms(value)
         named = any(one.placeholder in text for _, text in made.headers) or _has_basic(made.headers, one)
         made.headers = [(name, _replaced(name, text, one, value)) for name, text in made.headers]
         path, mark, query = made.request_line.partition("?")
@@ -144,29 +167,44 @@ def sign(credentials: Iterable[Credential], out: Outgoing, request_line: str, he
         made.request_line = path + mark + query
         header, text = one.header, one.prefix + value
         if one.basic is not None:
-            token = base64.b64encode(encode(f"{one.basic}:{value}")).decode()
-            header, text = "Authorization", f"Basic {token}"
-            values.append(token)
+            header, text = "Authorization", _basic(f"{one.basic}:{value}")
         if header is not None and not named:
             made.headers = [row for row in made.headers if row[0].lower() != header.lower()] + [(header, text)]
-    made.secrets = tuple(
-        encode(value) for value in sorted(set(values), key=len, reverse=True) if len(value) >= SHORTEST
-    )
+    tokens = [(text.partition(" ")[2], _basic_text(text) or "") for _, text in made.headers]
+    values += [token for token, inner in tokens if any(value in inner for value in values)]
+    made.secrets = tuple(map(encode, sorted(set(values), key=len, reverse=True)))
     if made.secrets:  # what comes back is read for them
         made.headers = [row for row in made.headers if row[0].lower() not in _COMPRESSING]
         made.headers.append(("Accept-Encoding", "identity"))
     return made
 
 
+def forms(value: str) -> list[str]:
+    """How servers write a secret: as it is, in a URL, in JSON, and within what is encoded in base64."""
+    if len(value) < SHORTEST:
+        return []
+    in_json = json.dumps(value)[1:-1]
+    found = [value, quote(value, safe=""), quote(value), in_json, in_json.replace("/", "\\/")]
+    for before in range(3):  # bytes; the characters at both ends also depend on what stands beside the secret
+        plain = b"\0" * before + encode(value)
+        inner = base64.b64encode(plain)[(0, 2, 3)[before] : len(plain) * 8 // 6].decode()
+        found += [inner] if len(inner) >= SHORTEST_BASE64 else []
+    return found
+
+
 def _replaced(name: str, text: str, one: Credential, value: str) -> str:
     if name.lower() == "authorization" and (inner := _basic_text(text)) is not None and one.placeholder in inner:
-        return "Basic " + base64.b64encode(encode(inner.replace(one.placeholder, value))).decode()
+        return _basic(inner.replace(one.placeholder, value))
     return text.replace(one.placeholder, value)
 
 
 def _has_basic(headers: Headers, one: Credential) -> bool:
     found = (_basic_text(text) for name, text in headers if name.lower() == "authorization")
     return any(inner is not None and one.placeholder in inner for inner in found)
+
+
+def _basic(text: str) -> str:
+    return "Basic " + base64.b64encode(encode(text)).decode()
 
 
 def _basic_text(text: str) -> str | None:

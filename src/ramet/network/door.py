@@ -285,8 +285,8 @@ class _Request:
         self._marks.began = time.monotonic() - self._started
         progress.status = response.status_code
         cover = Cover(signed.secrets)
-        given = [(decode(name), cover.text(decode(text))) for name, text in response.headers.raw]
-        reason = decode(response.extensions.get("reason_phrase", b""))
+        given = [(cover.text(decode(name)), cover.text(decode(text))) for name, text in response.headers.raw]
+        reason = cover.text(decode(response.extensions.get("reason_phrase", b"")))
         version = decode(response.extensions.get("http_version", b"HTTP/1.1"))
         made = Exchange(
             response.status_code, reason, version, given, progress.address, self._marks, self._incoming(response, cover)
