@@ -248,6 +248,11 @@ Exec = Callable[[Proc], Awaitable[int]]
 class Programs(Protocol):
     """Programs beyond the command table that a shell may run."""
 
+    @property
+    def processors(self) -> int:
+        """How many of them run at the same time."""
+        ...
+
     def has(self, path: str) -> bool:
         """Whether an absolute path names such a program."""
         ...

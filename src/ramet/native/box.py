@@ -141,7 +141,7 @@ class Box:
     # ------------------------------------------------------------------------------------------------- building
 
     def build(self) -> dict[str, int]:
-        """Start the helper and the box; return a descriptor of each tree, by prefix."""
+        """Start the helper and the box; return a descriptor of each tree and system directory, by prefix."""
         program = find_bubblewrap()
         if program is None:
             raise RametError(
@@ -161,7 +161,7 @@ class Box:
             self._socket, self._helper = SERVER.fork(self._layout.owner)
             self._cgroup.add(self._helper.pid)  # it waits for the first request, so nothing has started outside
             self._start_box(program)
-            found = self._enter(sorted(self._trees), self._remote)
+            found = self._enter(sorted(self._trees), [f"/{name}" for name in self._layout.readable], self._remote)
         except BaseException:
             self.kill()
             raise
@@ -268,13 +268,15 @@ class Box:
         """Have the next `build` show a file of the host, read-only."""
         self._shown[inside] = file
 
-    def _enter(self, prefixes: Sequence[str] = (), remote: Mapping[str, bool] = NO_REMOTE) -> dict[str, int]:
-        """Leave a zygote in the box, and mount what is remote; returns a descriptor of the tree at each prefix."""
+    def _enter(
+        self, trees: Sequence[str] = (), system: Sequence[str] = (), remote: Mapping[str, bool] = NO_REMOTE
+    ) -> dict[str, int]:
+        """Leave a zygote in the box, and mount what is remote; returns a descriptor for each tree and system path."""
         assert self._socket is not None and self._first is not None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             request = {
-                "box": self._first.pid, "trees": list(prefixes), "limits": self._bounds(),
+                "box": self._first.pid, "trees": list(trees), "system": list(system), "limits": self._bounds(),
                 "seccomp": self._seccomp.hex(), "listen": 0 if self.listener is not None else self._listen,
                 "mounts": sorted(self._mapped), "remote": sorted(remote.items()), "device": fuse.DEVICE,
             }  # fmt: skip
@@ -284,19 +286,20 @@ class Box:
             self._zygote.close()
         self._zygote = ours
         ours.settimeout(BUILD_SECONDS)
-        payload, fds, _, _ = socket.recv_fds(self._socket, MESSAGE_BYTES, len(prefixes) + len(remote) + 2)
+        payload, fds, _, _ = socket.recv_fds(self._socket, MESSAGE_BYTES, len(trees) + len(system) + len(remote) + 2)
         answer: dict[str, Any] = json.loads(payload or b'{"error": "the helper process ended"}')
         if "error" in answer:
             raise RametError(
                 "native_unavailable", f"cannot enter the box: {answer['error']}",
                 "`ramet doctor` checks what native programs need.",
             )  # fmt: skip
+        paths = [*trees, *answer["system"]]
         if remote:
-            self.devices = dict(zip(sorted(remote), fds[len(prefixes) :][: answer["devices"]], strict=False))
+            self.devices = dict(zip(sorted(remote), fds[len(paths) :][: answer["devices"]], strict=False))
             self.remote_problem = answer["problem"]
-        if len(fds) > len(prefixes) + answer["devices"]:
+        if len(fds) > len(paths) + answer["devices"]:
             self.listener = socket.socket(fileno=fds.pop())
-        return dict(zip(prefixes, fds, strict=False))
+        return dict(zip(paths, fds, strict=False))
 
     def _bounds(self) -> dict[str, object]:
         """What bounds each program beyond the cgroup of the box."""

@@ -6,9 +6,10 @@ so that all boxes share its memory. Every socket is SEQPACKET, one message per r
 
     server    any message with a socket             fork a helper that serves this socket; answers with its pid
     helper    {"build": argv, "fds"}                start bubblewrap
-              {"box": pid, "trees", "limits", ...}  enter this box; answers with tree descriptors, with devices of
-                                                    the FUSE mounts at `remote`, and with a socket that listens at
-                                                    the port `listen`; the second socket is the zygote's
+              {"box": pid, "trees", "system", ...}  enter this box; answers with descriptors of trees and system
+                                                    directories, with devices of the FUSE mounts at `remote`, and with
+                                                    a socket that listens at the port `listen`; the second socket is
+                                                    the zygote's
               {"box": pid, "view": points, ...}     make a view of this box (`view.py`) with a zygote in it; answers
                                                     with the root of the view
               {"lend": pid, "network": inode}       create sockets in the network of this box; answers with them
@@ -47,6 +48,7 @@ from typing import Any
 
 NS_GET_USERNS = 0xB701
 OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC = 1, 0o2000000
+AT_RECURSIVE = 0x8000
 SYS_OPEN_TREE, SYS_MOVE_MOUNT = 428, 429
 MOVE_MOUNT_FROM_DESCRIPTOR = 4
 MS_RDONLY, MS_NOSUID, MS_NODEV = 1, 2, 4
@@ -132,14 +134,15 @@ class Namespaces:
     def enter(
         self,
         trees: Sequence[str] = (),
+        system: Sequence[str] = (),
         mounts: Sequence[tuple[str, int]] = (),
         remote: Sequence[tuple[str, bool]] = (),
         device: str = "",
-    ) -> tuple[list[int], list[int], str]:
+    ) -> tuple[list[int], list[str], list[int], str]:
         """Join the box, attach detached mounts, and mount what Ramet serves at `remote` (path, writable) by `device`.
 
-        Returns detached copies of the mounts at `trees`, without what is mounted below them; the devices of remote
-        mounts; and why there are none.
+        Returns detached copies of the mounts at `trees`, without what is mounted below them, and of the directories at
+        `system`, with it; those of `system` that are there; the devices of remote mounts; and why there are none.
         """
         check(libc.setns(self.outer, 0), "setns user")
         devices, problem = open_devices(device, len(remote))
@@ -147,14 +150,12 @@ class Namespaces:
         for path, fd in mounts:
             moved = libc.syscall(SYS_MOVE_MOUNT, fd, b"", -100, os.fsencode(path), MOVE_MOUNT_FROM_DESCRIPTOR)
             check(moved, f"mount {path}")
-        found = []
-        for path in trees:
-            flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC
-            found.append(check(libc.syscall(SYS_OPEN_TREE, -100, os.fsencode(path), flags), f"open_tree {path}"))
+        seen = [path for path in system if os.path.isdir(path)]
+        found = [open_tree(path, 0) for path in trees] + [open_tree(path, AT_RECURSIVE) for path in seen]
         if devices:
             problem = mount_devices(devices, remote)
         self.leave_rights()
-        return found, devices, problem
+        return found, seen, devices, problem
 
     def join(self) -> None:
         """Join the box with the rights to change its mounts."""
@@ -173,6 +174,11 @@ class Namespaces:
     def close(self) -> None:
         for fd in (*self.namespaces, self.outer, self.inner):
             os.close(fd)
+
+
+def open_tree(path: str, more: int) -> int:
+    flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | more
+    return check(libc.syscall(SYS_OPEN_TREE, -100, os.fsencode(path), flags), f"open_tree {path}")
 
 
 def open_devices(device: str, count: int) -> tuple[list[int], str]:
@@ -280,7 +286,9 @@ def enter(sock: socket.socket, request: Request, fds: Sequence[int]) -> None:
     try:
         os.setsid()
         attached = list(zip(request["mounts"], mounts, strict=True))
-        found, devices, problem = box.enter(request["trees"], attached, request["remote"], request["device"])
+        found, seen, devices, problem = box.enter(
+            request["trees"], request["system"], attached, request["remote"], request["device"]
+        )
         box.close()
         found += devices
         if request.get("listen"):
@@ -291,7 +299,8 @@ def enter(sock: socket.socket, request: Request, fds: Sequence[int]) -> None:
                 os.close(fd)
             breed(socket.socket(fileno=zygote), socket.socket(fileno=voice), request)
             os._exit(0)
-        socket.send_fds(sock, [json.dumps({"devices": len(devices), "problem": problem}).encode()], found)
+        answer = {"system": seen, "devices": len(devices), "problem": problem}
+        socket.send_fds(sock, [json.dumps(answer).encode()], found)
     except OSError as error:
         sock.send(json.dumps({"error": str(error)}).encode())
     finally:

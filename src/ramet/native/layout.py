@@ -184,6 +184,11 @@ class Layout:
         """What belongs to the box at the top, and is no part of the workspace."""
         return SYSTEM_NAMES | {*self.extras}
 
+    @property
+    def readable(self) -> list[str]:
+        """Return the names of the box that commands in process can read, too: all but /proc, /dev and /sys."""
+        return ["usr", "etc", *SYSTEM_LINKS, *self.extras]
+
     def use(self, image: ImageRoot) -> None:
         """Take programs from an image; no box may be built yet."""
         self.image = image

@@ -25,6 +25,7 @@ from ramet.native.lowers import DEEPEST, Checkout, Lowers, StoredTrees, succeed,
 from ramet.native.options import Native
 from ramet.native.ports import BoxNetwork, Ports, leave_note
 from ramet.native.program import Daemons, run_program
+from ramet.native.system_files import SystemFiles
 from ramet.native.tree import SharedLayers, TreeResource, materialize
 from ramet.native.upper import TooLarge, Upper, assemble, exists_below
 from ramet.network.door import SessionDoor
@@ -80,6 +81,8 @@ class Runtime:
         self._hosts: dict[str, Upper] = {}
         """Writable directories of the host that are small enough to be looked at."""
         self._trees: dict[str, TreeResource] = {}
+        self.system: dict[str, SystemFiles] = {}
+        """The directories of the box that are no part of the workspace, by path."""
         self._box: Box | None = None
         self._network: BoxNetwork | None = None
         self.ports = Ports(lambda: self._network, own=0 if proxy is None else PORT)
@@ -286,6 +289,12 @@ class Runtime:
         self._network = BoxNetwork.of(box.first_pid)
         leave_note(self.layout.root, self._network)
         for prefix, fd in built.items():
+            if prefix not in self._places:
+                if prefix in self.system:  # it does not change
+                    os.close(fd)
+                else:
+                    self.system[prefix] = SystemFiles(fd, owner)
+                continue
             if prefix in self._trees:
                 self._trees[prefix].adopt(fd)
                 continue
@@ -433,4 +442,6 @@ class Runtime:
                     self._lowers.add(key, place.key, place.upper, stored.began)
         for tree in self._trees.values():
             tree.release()
+        for files in self.system.values():
+            files.release()
         self.layout.remove()

@@ -100,7 +100,8 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
                 outcome.exit_code = 1
             else:
                 with _call_environment(session, call), WATCHDOG.watching():
-                    session.shell.programs = None if call.native is False else ws.programs
+                    off = call.native is False
+                    session.shell.programs, session.shell.unused = (None, ws.programs) if off else (ws.programs, None)
                     await _with_cancel(_run(call, _text(ws, call), channels, outcome), call.cancel)
                 await _flush_open_files(ws, channels, outcome)
         except (asyncio.CancelledError, Cancelled):

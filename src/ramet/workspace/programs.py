@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,13 +21,14 @@ from ramet.concurrency.sizes import BATCH
 from ramet.core.errors import RametError, reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.proc import Exec, Proc
-from ramet.core.resource import Cap
+from ramet.core.resource import Cap, Resource
 from ramet.native.confinement import Point
 from ramet.native.fuse.mounts import REMEDY
 from ramet.native.lowers import StoredTrees
 from ramet.native.options import Native
 from ramet.native.program import cannot_execute
 from ramet.native.runtime import ProgramChange, Runtime
+from ramet.native.system_files import KernelFiles
 from ramet.native.tree import OverlaidDirectory, SharedLayers, TreeResource
 from ramet.network.door import Door
 from ramet.network.proxy import Proxy
@@ -36,6 +38,7 @@ from ramet.workspace.record.recorder import Recorder
 
 REAL_SHELLS: Final = ("/usr/./bin/bash", "/bin/./bash", "/usr/./bin/sh", "/bin/./sh")
 """The box's bash, or its shell: `/usr/bin/bash` is the shell of the workspace."""
+PROC: Final = parse("/proc")
 OF_USER: Final = frozenset(("HOME", "LOGNAME", "USER"))
 USUAL: Final = frozenset((
     "bun", "cargo", "cc", "clang", "cmake", "deno", "docker", "g++", "gcc", "gdb", "gh", "git", "go", "gradle",
@@ -160,6 +163,11 @@ class NativePrograms:
         if found:
             self._unseen.append(f"{', '.join(found)}: {remote.problem}. {REMEDY}")
 
+    @property
+    def system(self) -> dict[Path, Resource]:
+        """Return what commands see of the directories of the box."""
+        return {**{parse(path): files for path, files in self._runtime.system.items()}, PROC: KernelFiles()}
+
     def freeze(self) -> dict[str, SharedLayers]:
         """Return the trees as they are now, for copies that share their bytes; none while a program runs."""
         return self._runtime.freeze() if self._runtime.idle else {}
@@ -181,6 +189,11 @@ class NativePrograms:
         self._runtime.discard()
 
     # ------------------------------------------------------------------------------------- for the shell
+
+    @property
+    def processors(self) -> int:
+        """Return how many programs run at the same time."""
+        return len(os.sched_getaffinity(0))
 
     def has(self, path: str) -> bool:
         """Whether a path names a program of the host that the box sees."""

@@ -42,7 +42,7 @@ from ramet.shell.interp.state.special_variables import PATH
 from ramet.vfs.dev import DevResource
 from ramet.vfs.mounts import power_of
 from ramet.vfs.vfs import VFS
-from ramet.workspace.bin_dir import ProgramsResource
+from ramet.workspace.bin_dir import CommandsAmongPrograms, ProgramsResource
 from ramet.workspace.call import Call, check_arguments, estimate_call, run_call
 from ramet.workspace.completion import Completion, complete
 from ramet.workspace.execution import Execution
@@ -148,8 +148,7 @@ class Workspace:
             self.programs = NativePrograms(self.native, self.recorder, self.door, self.policy)
             given = self.programs.adopt_mounts(given)
         self._mounts.update(given)
-        programs = dict.fromkeys(self._free(BIN), ProgramsResource(self.commands))
-        own: dict[Path, Resource] = {DEV: DevResource(), OBSERVER: self._observer, **programs}
+        own: dict[Path, Resource] = {DEV: DevResource(), OBSERVER: self._observer, **self._system_files()}
         for prefix in own.keys() & given.keys():
             raise RametError("invalid_argument", f"mount {prefix!r}: reserved by the workspace", "mount elsewhere")
         self._vfs = VFS({prefix: self._stack(mount) for prefix, mount in given.items()}, unlisted=own)
@@ -242,6 +241,20 @@ class Workspace:
                 patience=mount.patience,
             ),
         )
+
+    def _system_files(self) -> dict[Path, Resource]:
+        """Return the directories that are there in every system, and belong to no workspace."""
+        commands = ProgramsResource(self.commands)
+        if self.programs is None:
+            return dict.fromkeys(self._free(BIN), commands)
+        found: dict[Path, Resource] = {**self.programs.system}
+        for folder in BIN:
+            prefix = next((prefix for prefix in found if folder.under(prefix)), None)
+            if prefix is None:
+                found[folder] = commands
+            else:
+                found[prefix] = CommandsAmongPrograms(found[prefix], commands, folder.below(prefix))
+        return found
 
     def _free(self, places: Iterable[Path]) -> list[Path]:
         """Return the paths that no mount and no entry of the root occupies."""

@@ -16,8 +16,8 @@ _CONF = {
     "NAME_MAX": "255",
     "PATH_MAX": "4096",
     "LONG_BIT": "64",
-    "_NPROCESSORS_ONLN": "1",
-    "_NPROCESSORS_CONF": "1",
+    "_NPROCESSORS_ONLN": "",
+    "_NPROCESSORS_CONF": "",
     "OPEN_MAX": "1024",
     "CHAR_BIT": "8",
     "INT_MAX": "2147483647",
@@ -45,9 +45,16 @@ class GetconfOptions:
     all: bool = flag("-a", help="print all variables")
 
 
+def _conf(proc: Proc) -> dict[str, str]:
+    """Return every variable; programs of the machine may have more than one processor."""
+    programs = proc.services.programs
+    count = "1" if programs is None else str(programs.processors)
+    return {name: text or count for name, text in _CONF.items()}
+
+
 async def getconf(proc: Proc, o: GetconfOptions, operands: list[str]) -> int:
     if o.all:
-        await proc.emit(encode("".join(f"{name:<34} {text}\n" for name, text in _CONF.items())))
+        await proc.emit(encode("".join(f"{name:<34} {text}\n" for name, text in _conf(proc).items())))
         return 0
     name, *rest = operands or [""]
     if not name or len(rest) > 1 or (name in _OF_PATHS and not rest):
@@ -63,7 +70,7 @@ async def getconf(proc: Proc, o: GetconfOptions, operands: list[str]) -> int:
         except OSError as error:
             proc.stderr.write(encode(f"getconf: pathconf: {rest[0]}: {reason(error)}\n"))
             return 3
-    await proc.emit(encode(_CONF[operands[0]] + "\n"))
+    await proc.emit(encode(_conf(proc)[operands[0]] + "\n"))
     return 0
 
 

@@ -21,7 +21,9 @@ async def nproc(proc: Proc, o: NprocOptions, operands: list[str]) -> int:
     if not re.fullmatch(r"\s*\+?\d+", o.ignore):
         raise UsageError(f"invalid number: {quote(o.ignore)}", hint=False)
     threads = proc.env.get("OMP_NUM_THREADS", "")
-    count = int(threads) if threads.isdigit() and int(threads) and not o.all else 1
+    programs = proc.services.programs
+    here = 1 if programs is None else programs.processors
+    count = int(threads) if threads.isdigit() and int(threads) and not o.all else here
     await proc.emit(f"{max(1, count - int(o.ignore))}\n".encode())
     return 0
 

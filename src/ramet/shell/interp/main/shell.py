@@ -124,6 +124,8 @@ class Shell:
         self.pids = pids or Pids()
         self.programs = programs
         """Programs that are not in the table; None for none."""
+        self.unused: Programs | None = None
+        """Programs that are there, and that this call does not run."""
         self.network = network
         """The door to the network that commands get; None for none."""
         self.explain = explain

@@ -125,6 +125,8 @@ async def search_path(sh: ShellState, name: str, path: str, executable: bool = F
             return f"\0{folder}/{name}"
         if sh.shell.programs is not None and await is_native(sh, f"{folder}/{name}"):
             return f"{folder}/{name}"
+        if sh.shell.unused is not None and sh.shell.unused.has(f"{folder}/{name}"):
+            continue
         try:
             place = fs.named(f"{folder}/{name}", sh.cwd)
             if fs.lacks(place):
