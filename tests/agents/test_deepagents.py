@@ -146,7 +146,7 @@ def test_output_is_in_order_and_ends_are_reported(box: RametSandbox) -> None:
     assert box.execute("exit 3").exit_code == 3
     assert "syntax error" in box.execute("if").output
     late = box.execute("echo begun; sleep 60", timeout=1)
-    assert (late.exit_code, late.output) == (124, "begun\nramet: limit reached: wall_time (1)\n")
+    assert (late.exit_code, late.output) == (124, "begun\nramet: timed out after 1 s\n")
 
 
 def test_a_workspace_of_your_own() -> None:

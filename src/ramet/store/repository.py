@@ -19,7 +19,7 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError, wrong_type
 from ramet.core.progress import Progress, silent
 from ramet.store.checkout.lazy_tree import LazyTree
-from ramet.store.checkout.walk import content, find_node, no_such_path
+from ramet.store.checkout.walk import content, find_node, no_such_path, not_a_file
 from ramet.store.commit.reliance_check import content_collected, new_object_ids, secure_content
 from ramet.store.commit.stat_cache import StatCache
 from ramet.store.crypto.codec import as_encrypted, require_encrypted, unlock
@@ -621,7 +621,7 @@ class Repository:
         """Return the content of a file of a revision, in blocks."""
         node = self.node(revision, path)
         if node.kind != trees.FILE:
-            raise RametError("not_found", f"{path} of {revision.name} is not a file", "see its parent directory")
+            raise not_a_file(revision, path)
         return content(self.packs.read, node)
 
     def node(self, revision: Revision, path: str) -> trees.Node:

@@ -212,7 +212,7 @@ async def _run(call: Call, text: str, channels: Channels, outcome: _Outcome) -> 
     except (TimeoutError, TimeUp):
         outcome.exit_code, outcome.timed_out = TIMED_OUT, True
         session.state.status = TIMED_OUT
-        _write_message(channels, f"ramet: {budget.exceeded('wall_time')}\n")
+        _write_message(channels, f"ramet: timed out after {limits.wall_time:g} s\n")
     except LimitExceeded as error:
         session.state.status = outcome.exit_code = 1
         outcome.truncated = True

@@ -134,4 +134,8 @@ def content(read: Read, node: Node) -> Iterator[bytes]:
 
 
 def no_such_path(revision: Revision, path: str) -> RametError:
-    return RametError("not_found", f"{path} is not in {revision.name}", "see `diff` or `show` for what there is")
+    return RametError("not_found", f"{path} is not in {revision.name}", "list its directory to see what there is")
+
+
+def not_a_file(revision: Revision, path: str) -> RametError:
+    return RametError("not_found", f"{path} of {revision.name} is not a file", "list it, or name a file below it")

@@ -51,7 +51,8 @@ def find_revision(repository: Repository, name: str, spec: RevisionLike | None) 
     for sign, number in steps:
         for at in [0] * number if sign == "~" else [number - 1]:
             if not 0 <= at < len(found.parents):
-                raise RametError("revision_not_found", f"{spec!r} goes beyond the history of {name!r}", "see `log`")
+                why = f"{spec!r} goes beyond the history of {name!r}"
+                raise RametError("revision_not_found", why, f"see the log of {name!r}")
             found = repository.read_revision(found.parents[at])
     return found
 
@@ -142,8 +143,10 @@ def _find(repository: Repository, name: str, spec: str) -> Revision:
     if not matches and state.shallow and number.isdecimal() and history and 0 < int(number) <= history[0].seq:
         raise expired_error(f"revision {number} of {name!r}")
     if len(matches) != 1:
-        why = "no revision" if not matches else "more than one revision"
-        raise RametError("revision_not_found", f"{why} {spec!r} in workspace {name!r}", "see `log`")
+        why, remedy = "no revision", f"see the log of {name!r}"
+        if matches:
+            why, remedy = "more than one revision", f"write one of {', '.join(r.id.hex()[:12] for r in matches[:9])}"
+        raise RametError("revision_not_found", f"{why} {spec!r} in workspace {name!r}", remedy)
     return repository.read_revision(matches[0].id)
 
 

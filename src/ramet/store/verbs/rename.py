@@ -52,8 +52,10 @@ def _carry(repository: Repository, name: str, new_name: str) -> None:
     for tag in repository.tags.of(name):
         repository.tags.create(new_name, tag.name, tag.target, message=tag.message, author=tag.author)
     for target, notes in repository.notes.of(name).items():
+        known = repository.notes.of(new_name).get(target, ())  # from an earlier life of that name
         for note in notes:
-            repository.notes.add(new_name, target, note)
+            if note not in known:
+                repository.notes.add(new_name, target, note)
     own = repository.policies.own(name)
     if own != repository.policies.own(new_name):
         repository.policies.set(own, new_name)

@@ -17,11 +17,12 @@ from ramet.apps.server.problems import Refusal
 from ramet.apps.server.request import Call, Reply, answer, decode_json
 from ramet.apps.server.serialize import etag_of, file_stat
 from ramet.core import ops
-from ramet.core.errors import RametError, fail
+from ramet.core.errors import fail
 from ramet.core.paths import Path, parse
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Stat
 from ramet.store.checkout.lazy_tree import LazyBlocks
+from ramet.store.checkout.walk import not_a_file
 from ramet.store.model.trees import FILE
 from ramet.workspace.session_fs import SessionFS
 
@@ -131,7 +132,7 @@ async def _read_revision(api: Api, call: Call, asked: models.ReadQuery) -> Reply
         revision, path = handle().find(asked.revision), str(parse(asked.path))
         node = repository.node(revision, path)
         if node.kind != FILE:
-            raise RametError("not_found", f"{path} of {revision.name} is not a file", "see its parent directory")
+            raise not_a_file(revision, path)
         digest = hashlib.sha256(b"%d " % node.size + node.payload).hexdigest()[:32]
         return LazyBlocks(node.chunks, node.size, repository.packs), digest
 
