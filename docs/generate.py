@@ -140,9 +140,8 @@ def verb_lines(command: VerbCommand, level: str) -> list[str]:
     from ramet.apps.cli.verb_table import SHOWN
 
     lines = [f"{level} {command.path}\n", command.help, ""]
-    arguments, options = command.arguments, command.options
-    spelled_out = " ".join(one.label if one.required else f"[{one.label}]" for one in arguments)
-    lines += ["```text", f"{command.path} {spelled_out}".rstrip() + (" [OPTIONS]" if options else ""), "```\n"]
+    arguments, options = command.arguments, command.listed_options
+    lines += ["```text", command.usage, "```\n"]
     shown = SHOWN.get(command.path.removeprefix("ramet "), ())
     if shown:
         lines += ["```text", *shown, "```\n"]
@@ -151,11 +150,10 @@ def verb_lines(command: VerbCommand, level: str) -> list[str]:
         for argument in arguments:
             lines.append(f"| `{argument.label}` | {escaped(argument.help)} |")
         for option in options:
-            names = ", ".join(f"`{one}`" for one in option.flags)
             default = None if option.required else option.default
             shown_default = "" if default in (None, "", False) else f" Default: `{default}`."
             variable = f" Variable: `${option.envvar}`." if option.envvar else ""
-            lines.append(f"| {names} | {escaped(option.help)}{shown_default}{variable} |")
+            lines.append(f"| `{escaped(option.spelling)}` | {escaped(option.help)}{shown_default}{variable} |")
         lines.append("")
     return lines
 

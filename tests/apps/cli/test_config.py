@@ -120,7 +120,7 @@ def test_a_workspace_keeps_the_file_that_it_was_made_with(folder: Path) -> None:
     assert "not here" in ramet(folder, "exec", "mine", "rm /x", status=126, env=env)
     (folder / "data" / "f").write_text("changed\n")
     assert ramet(folder, "exec", "mine", "cat /data/f", env=env) == "changed\n"
-    assert ramet(folder, "commit", "mine", env=env) == "mine-2\n"
+    assert ramet(folder, "commit", "mine", env=env) == "mine-2\nnothing changed\n"
     ramet(folder, "fork", "mine", "other", env=env)
     assert "not here" in ramet(folder, "exec", "other", "rm /data/f", status=126, env=env)
     ramet(folder, "rename", "other", "third", env=env)

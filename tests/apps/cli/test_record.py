@@ -133,13 +133,25 @@ def test_a_held_workspace_names_its_holder(ramet: Ramet, tmp_path: Path) -> None
         ("ramet show w:/a", ["w:/a"]),
         ("ramet ls w@1:/ho", ["w@1:/home/"]),
         ("ramet blame nosuch:/", []),
+        ("ramet merge other ", ["other", "w"]),
+        ("ramet diff w@1 ", ["head", "good", "2", "1", "other", "w"]),
+        ("ramet diff w@1 w@h", ["w@head"]),
+        ("ramet log w -- /a", ["/a"]),
+        ("ramet revert w@1 /h", ["/home/"]),
+        ("ramet merge w other --take /a", ["/a="]),
+        ("ramet merge w other --take /a=", ["/a=ours", "/a=theirs"]),
+        ("ramet undo w --agent a", ["ann"]),
+        ("ramet agents nosuch --agent ", []),
     ],
 )
 def test_addresses_are_completed(filled: Ramet, line: str, found: list[str], tmp_path: Path) -> None:
     filled("tag", "w@1", "good")
+    filled("create", "other")
     env = {"_RAMET_COMPLETE": "fish", "_RAMET_LINE": line, "RAMET_HOME": str(tmp_path / "home")}
     assert invoke([], env=env).stdout.split() == found
-    rest = [word.rpartition("@")[2].rpartition(":")[2] for word in found]
+    typed = line.rpartition(" ")[2]
+    begun = max(map(typed.rfind, "@:=")) + 1
+    rest = [word[begun:] for word in found]
     assert invoke([], env={**env, "_RAMET_COMPLETE": "bash"}).stdout.split() == rest, "bash completes the last piece"
 
 
@@ -150,3 +162,49 @@ def test_the_shell_names_its_user_and_shows_who_wrote_what(ramet: Ramet) -> None
     assert told.splitlines()[1:3] == ["one", "one"]
     assert "w-1              ada            1 one" in told and "'many' is not a number" in told
     assert json.loads(ramet("history", "w", "--json"))[0]["agent"] == "ada"
+
+
+def test_bash_gets_names_with_spaces_quoted(filled: Ramet, tmp_path: Path) -> None:
+    filled("exec", "w", "echo 1 > '/my file'")
+    env = {"_RAMET_COMPLETE": "bash", "RAMET_HOME": str(tmp_path / "home")}
+    assert invoke([], env={**env, "_RAMET_LINE": "ramet show w:/my"}).stdout == "/my\\ file\n"
+    assert invoke([], env={**env, "_RAMET_LINE": "ramet show w:/my\\ f"}).stdout == "/my\\ file\n"
+    assert invoke([], env={**env, "_RAMET_LINE": "ramet show 'w:/my"}).stdout == "/my file\n"
+
+
+def test_paths_need_no_slash_in_front(filled: Ramet) -> None:
+    for paths in (("--", "b"), ("/b",), ("--", "./b", "nosuch")):
+        assert filled("log", "w", "--oneline", *paths).startswith("w-2 bob")
+        assert filled("diff", "w@head", "--name-only", *paths) == "/b\n"
+    assert filled("diff", "w@1", "w@2", "--name-only", "--", "a", "b") == "/b\n"
+    filled("revert", "w@1", "b")
+    assert "is not in w-3" in filled("show", "w:/b", status=3)
+
+
+def test_near_names_are_the_one_remedy(filled: Ramet) -> None:
+    filled("create", "shop")
+    assert filled("log", "shpo", status=3) == "ramet: no workspace 'shpo'\n       did you mean shop?\n"
+    assert filled("diff", "w", "shpo", status=3).splitlines()[1:] == ["       did you mean shop?"]
+    assert filled("diff", "w", "zzz", status=3).splitlines()[1:] == ["       see the log of 'w'"]
+
+
+def test_a_rename_there_and_back_keeps_notes_once(filled: Ramet) -> None:
+    filled("note", "w@2", "why so?")
+    filled("rename", "w", "v")
+    filled("rename", "v", "w")
+    assert filled("log", "w", "--oneline").count("note: why so?") == 1
+    told = filled("show", "w@1", status=3)
+    assert "more than one revision '1'" in told and told.count(",") == 1, "ids that tell them apart"
+    one = told.split("write one of ")[1].split(",")[0]
+    assert filled("show", f"w@{one}").startswith("revision  w-1")
+
+
+def test_a_timeout_says_how_long_it_was(filled: Ramet) -> None:
+    assert filled("exec", "w", "sleep 9", "--timeout", "0.05", status=124) == "ramet: timed out after 0.05 s\n"
+
+
+def test_directories_are_copied_with_and_without_r(filled: Ramet, tmp_path: Path) -> None:
+    filled("exec", "w", "mkdir /d; echo 1 > /d/f")
+    for number, flags in enumerate(((), ("-r",))):
+        filled("cp", *flags, "w:/d", str(tmp_path / f"out{number}"))
+        assert (tmp_path / f"out{number}" / "f").read_text() == "1\n"

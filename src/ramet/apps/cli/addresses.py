@@ -38,3 +38,8 @@ def name_only(text: str) -> str:
     if revision is not None:
         raise RametError("invalid_argument", f"cannot change {text!r}: it is a past revision", "write NAME, or fork it")
     return name
+
+
+def absolute(paths: list[str] | None) -> list[str]:
+    """Return paths as they are in a workspace, whether or not they were written with a slash in front."""
+    return [f"/{path.removeprefix('./').strip('/')}" for path in paths or ()]

@@ -13,6 +13,7 @@ from typing import Final
 
 from ramet.apps.cli.errors import complain
 from ramet.apps.cli.main import BEFORE, COMPLETION, split
+from ramet.apps.cli.parameters import Parameter
 from ramet.apps.cli.parser import UsageError
 from ramet.apps.cli.parser import split as split_options
 from ramet.apps.cli.stores import HOME
@@ -24,6 +25,7 @@ SCRIPTS: Final = {
 _ramet_completion() {
     local IFS=$'\\n'
     COMPREPLY=( $( env _RAMET_COMPLETE=bash _RAMET_LINE="${COMP_LINE:0:COMP_POINT}" "$1" ) )
+    [[ ${COMPREPLY-} != *[/=] ]] || compopt -o nospace
     return 0
 }
 
@@ -33,7 +35,27 @@ complete -o default -F _ramet_completion ramet
 #compdef ramet
 
 _ramet_completion() {
-  eval $(env _RAMET_COMPLETE=zsh _RAMET_LINE="${words[1,$CURRENT]}" ramet)
+  local word text found=1
+  local -a open done shown
+  while IFS=$'\t' read -r word text; do
+    if [[ $word == *[/=] ]]; then
+      open+=("$word")
+    else
+      done+=("$word")
+      shown+=("$word${text:+  -- $text}")
+    fi
+  done < <(env _RAMET_COMPLETE=zsh _RAMET_LINE="${words[1,$CURRENT]}" ramet)
+  if (( ! $#open && ! $#done )); then
+    _files
+    return
+  fi
+  compadd -S '' -a open && found=0
+  if [[ ${shown[1]} == *'  -- '* ]]; then
+    compadd -l -d shown -a done && found=0
+  else
+    compadd -a done && found=0
+  fi
+  return found
 }
 
 compdef _ramet_completion ramet
@@ -57,6 +79,8 @@ STARTUP: Final = {
 """Startup file of each shell and the line it needs; fish finds its script by itself."""
 
 _PIECE: Final = re.compile(r"^.*[@:=]")
+_QUOTED: Final = re.compile(r"[\s'\"\\$`&|;<>()*?!#\[\]{}]")
+"""Characters that bash takes for something else than a part of a word."""
 Candidate = tuple[str, str]
 """A word and its description."""
 
@@ -109,18 +133,20 @@ def current_shell() -> str:
 def answer(shell: str, line: str) -> int:
     """Print the candidates for the end of a line; the status is 1 if there are none."""
     found = candidates(line)
-    if shell == "zsh":
-        rows = "\n".join(f'"{_escape(word)}"' + (f':"{_escape(text)}"' if text else "") for word, text in found)
-        print(f"_arguments '*: :(({rows}))'" if found else "_files")
-        return 0
     for word, text in found:
-        # bash has split the line at these letters as well, and completes the last piece only
-        print(f"{word}\t{text}" if text and shell == "fish" else _PIECE.sub("", word) if shell == "bash" else word)
+        print(_bash_piece(line, word) if shell == "bash" else f"{word}\t{text}" if text else word)
     return 0 if found else 1
 
 
+def _bash_piece(line: str, word: str) -> str:
+    """What bash inserts: it has split the line at `@:=` as well, and it quotes nothing."""
+    typed = "" if line[-1:].isspace() else _words(line)[-1]
+    piece = word[len(typed) - len(_PIECE.sub("", typed)) :]
+    return piece if _has_open_quote(line) else _QUOTED.sub(r"\\\g<0>", piece)
+
+
 def candidates(line: str) -> list[Candidate]:
-    """List the words that can complete the end of a line."""
+    """List the words that can complete the end of a line, each with what describes it."""
     words = _words(line)[1:]
     prefix = words.pop() if words and not line[-1].isspace() else ""
     invocation = split(words)
@@ -144,13 +170,19 @@ def candidates(line: str) -> list[Candidate]:
     try:
         store = invocation.before().get("store") or os.environ.get("RAMET_HOME") or HOME
         return [] if verb is None else _after_verb(verb, path, words, prefix, store)
-    except (UsageError, RametError):
+    except (UsageError, OSError, RametError):
         return []
 
 
 def _after_verb(verb: Verb, path: str, words: list[str], prefix: str, store: str) -> list[Candidate]:
     command = verb.command(path)
-    options, places = split_options(command, words)
+    waiting = next((one for one in command.options if words and words[-1] in one.flags and not one.is_switch), None)
+    if waiting is not None and "--" not in words:
+        words = words[:-1]
+    options, places, after = split_options(command, words)
+    store = options.get("store") or store
+    if waiting is not None and after is None:
+        return _values(waiting, prefix, store, places)
     if prefix.startswith("-") and "--" not in words:
         rows = [
             (name, one.help)
@@ -162,8 +194,14 @@ def _after_verb(verb: Verb, path: str, words: list[str], prefix: str, store: str
     arguments = command.arguments
     if not arguments or (len(places) >= len(arguments) and not arguments[-1].many):
         return []
-    complete = getattr(arguments[min(len(places), len(arguments) - 1)].declared, "complete", None)
-    return [] if complete is None else [(name, "") for name in complete(prefix, options.get("store") or store)]
+    behind = after is not None and arguments[-1].declared.dashes
+    return _values(arguments[-1 if behind else min(len(places), len(arguments) - 1)], prefix, store, places)
+
+
+def _values(parameter: Parameter, prefix: str, store: str, places: list[str]) -> list[Candidate]:
+    """List the values of an argument or an option, as it declares them."""
+    complete = parameter.declared.complete
+    return [] if complete is None else _with_prefix([(name, "") for name in complete(prefix, store, places)], prefix)
 
 
 def _with_prefix(rows: list[Candidate], prefix: str) -> list[Candidate]:
@@ -184,8 +222,11 @@ def _words(line: str) -> list[str]:
     return words
 
 
-def _escape(text: str) -> str:
-    """Escape text for zsh, which evaluates the output."""
-    for letter, spelled in (('"', '""'), ("'", "''"), ("$", "\\$"), ("`", "\\`"), (":", "\\\\:")):
-        text = text.replace(letter, spelled)
-    return text
+def _has_open_quote(line: str) -> bool:
+    import shlex
+
+    try:
+        shlex.split(line)
+    except ValueError:
+        return True
+    return False

@@ -6,12 +6,14 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 from typing import TYPE_CHECKING, Final
 
 from ramet.apps.cli.patches import show_patches
+from ramet.apps.cli.terminal import has_terminal
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from ramet.store.verbs.revert import MergeResult
     from ramet.workspace.stored.reference import StoredWorkspaceRef
 
+EDITORS: Final = ("editor", "nano", "vi")
+"""Programs that edit where neither $VISUAL nor $EDITOR names one."""
 _MARKER: Final = re.compile(rb"^(<<<<<<<|=======|>>>>>>>)", re.MULTILINE)
 
 
@@ -59,6 +63,8 @@ def edit_conflicts(handle: StoredWorkspaceRef | RemoteRef, other: str, result: M
     from ramet.store.verbs.merge import conflict_text
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor and has_terminal():
+        editor = next(filter(shutil.which, EDITORS), None)
     if not editor:
         raise RametError("invalid_argument", "cannot edit conflicts: no editor is set", "Set $EDITOR, or pass --take.")
     theirs = other if "@" in other else f"{other}@head"
@@ -86,13 +92,25 @@ def _edit(editor: str, path: str, text: bytes) -> bytes:
         place = os.path.join(folder, name)
         with open(place, "wb") as file:
             file.write(text)
-        status = subprocess.call([*shlex.split(editor), place])
-        with open(place, "rb") as file:
-            edited = file.read()
-    if status != 0 or _MARKER.search(edited):
-        why = f"the editor ended with status {status}" if status else "markers are left in it"
-        raise RametError("invalid_argument", f"cannot resolve {path}: {why}", "Nothing was merged; merge again.")
-    return edited
+        while True:
+            status = subprocess.call([*shlex.split(editor), place])
+            with open(place, "rb") as file:
+                edited = file.read()
+            if status == 0 and not _MARKER.search(edited):
+                return edited
+            why = f"the editor ended with status {status}" if status else "markers are left in it"
+            if status or not has_terminal() or not _again(f"{path}: {why}. Edit it again?"):
+                raise RametError(
+                    "invalid_argument", f"cannot resolve {path}: {why}", "Nothing was merged; merge again."
+                )  # fmt: skip
+
+
+def _again(question: str) -> bool:
+    """Ask on the terminal; Return and Y mean yes, the end of input means no."""
+    try:
+        return input(f"{question} [Y/n] ").strip().lower() in ("", "y", "yes")
+    except EOFError:
+        return False
 
 
 def _content(handle: StoredWorkspaceRef | RemoteRef, path: str, revision: str | None) -> bytes | None:

@@ -22,8 +22,11 @@ STATUS: Final = {
 REMEDIES: Final = {
     "unauthenticated": "set $RAMET_TOKEN to the token of the server: where it runs, STORE/server-token has it",
     "workspace_busy": "Pass --wait SECONDS to exec, end that process, or read NAME@head.",
+    "workspace_not_found": "run `ramet create NAME`, or see `ramet ls` for the names",
 }
-"""Remediations for a command line, in place of a server's, which describe headers."""
+"""Remediations for a command line, in place of those for a program."""
+SERVED: Final = "Go through it: ramet --store URL ..., with the URL that it printed; or read NAME@head."
+"""Remediation for a workspace that a server of this machine holds."""
 
 
 @contextmanager
@@ -39,9 +42,8 @@ def report_errors(as_json: bool = False) -> Iterator[None]:
         else:
             cause = [line for line in error.cause.splitlines() if line.strip()] or [""]
             print("ramet: " + "\n".join(cause), file=sys.stderr)  # may be a list of errors
-            remedy = REMEDIES.get(error.code, error.remediation)
-            for line in filter(None, (_did_you_mean(error), remedy)):
-                print(f"       {line}", file=sys.stderr)
+            if remedy := _did_you_mean(error) or _remedy(error):
+                print(f"       {remedy}", file=sys.stderr)
         sys.exit(STATUS.get(error.code, 1))
     except BrokenPipeError:
         _exit_on_closed_pipe()
@@ -111,6 +113,7 @@ def at_end(act: Callable[[], None]) -> None:
     _ends.append(act)
 
 
+_MISTYPED: Final = ("workspace_not_found", "revision_not_found")
 _names: list[Callable[[], list[str]]] = []
 
 
@@ -119,14 +122,21 @@ def suggest(names: Callable[[], list[str]]) -> None:
     _names[:] = [names]
 
 
+def _remedy(error: RametError) -> str:
+    if error.code == "workspace_busy" and re.search(r"\(ramet (serve|ui)\)", error.cause):
+        return SERVED
+    return REMEDIES.get(error.code, error.remediation)
+
+
 def _did_you_mean(error: RametError) -> str:
-    found = re.search(r"no workspace '([^']+)'", error.cause) if error.code == "workspace_not_found" else None
+    """Name the workspaces close to a mistyped one, or to a revision that is none."""
+    found = re.search(r"no (?:workspace|revision) '([^']+)'", error.cause) if error.code in _MISTYPED else None
     if found is None or not _names:
         return ""
     from difflib import get_close_matches
 
     try:
-        near = get_close_matches(found[1], _names[0](), 2, 0.6)
+        near = get_close_matches(found[1], _names[0](), 2, 0.65)
     except (OSError, RametError):
         return ""
     return f"did you mean {' or '.join(near)}?" if near else ""

@@ -72,7 +72,7 @@ def command_help(command: Command, width: int, bold: bool) -> str:
     if arguments := command.arguments:
         rows = [(one.label, one.help) for one in arguments]
         lines += ["", _bold_text("Arguments", bold), *_rows(rows, width)]
-    if options := command.options:
+    if options := command.listed_options:
         rows = [(one.spelling, _explanation(one)) for one in options]
         lines += ["", _bold_text("Options", bold), *_rows(rows, width)]
     return "\n".join(lines) + "\n"

@@ -12,34 +12,112 @@ from ramet.core.stat import Kind
 from ramet.network.network import Network
 
 if TYPE_CHECKING:
+    from ramet.apps.client.reference import RemoteRef
     from ramet.native.options import Native
     from ramet.workspace.config import Config
+    from ramet.workspace.stored.reference import StoredWorkspaceRef
+
+# ------------------------------------------------------------- what the shell's completion offers, as `Complete`
+
+
+def known_names(prefix: str, store: str, before: list[str]) -> list[str]:
+    """List what an address can be completed to: workspaces, `NAME@REVISION`, or `NAME[@REVISION]:/path`."""
+    found = any_store(store)
+    place, colon, path = prefix.partition(":")
+    name, at, revision = place.partition("@")
+    if colon:
+        return [f"{place}:{one}" for one in _paths(found[name], revision or None, path)]
+    if at:
+        return [f"{name}@{one}" for one in _revisions(found[name])]
+    return found.ls()
+
+
+def known_revisions(prefix: str, store: str, before: list[str]) -> list[str]:
+    """List revisions of the workspace that was named before, and other workspaces."""
+    if not before or "@" in prefix:
+        return known_names(prefix, store, before)
+    found = any_store(store)
+    return [*_revisions(found[before[0].partition("@")[0]]), *found.ls()]
+
+
+def known_paths(prefix: str, store: str, before: list[str]) -> list[str]:
+    """List paths in the workspace that was named before."""
+    name, _, revision = before[0].partition("@") if before else ("", "", "")
+    return _paths(any_store(store)[name], revision or None, prefix) if name else []
+
+
+def known_sides(prefix: str, store: str, before: list[str]) -> list[str]:
+    """List values of `--take`: a path, then the side."""
+    path, equals, _ = prefix.partition("=")
+    if equals:
+        return [f"{path}=ours", f"{path}=theirs"]
+    return [one if one.endswith("/") else f"{one}=" for one in known_paths(prefix, store, before)]
+
+
+def known_agents(prefix: str, store: str, before: list[str]) -> list[str]:
+    """List the agents in the record of the workspace that was named before."""
+    return _recorded("agent", store, before)
+
+
+def known_runs(prefix: str, store: str, before: list[str]) -> list[str]:
+    """List the runs in the record of the workspace that was named before."""
+    return _recorded("run", store, before)
+
+
+def _recorded(by: str, store: str, before: list[str]) -> list[str]:
+    return [row.name for row in any_store(store)[before[0].partition("@")[0]].costs(by=by)] if before else []
+
+
+def _revisions(handle: StoredWorkspaceRef | RemoteRef) -> list[str]:
+    return ["head", *(tag.name for tag in handle.tags()), *(str(one.seq) for one in handle.log())]
+
+
+def _paths(handle: StoredWorkspaceRef | RemoteRef, revision: str | None, prefix: str) -> list[str]:
+    top = prefix.rpartition("/")[0]
+    return [f"{top}/{one}{'/' * (stat.kind is Kind.DIR)}" for one, stat in handle.ls(top or "/", revision)]
+
 
 Where = Annotated[
     str,
-    Option("--store", envvar="RAMET_HOME", help="Directory or URL of the store, or of a server (http://, unix:)."),
+    Option(
+        "--store",
+        value="PLACE",
+        envvar="RAMET_HOME",
+        help="Directory or URL of the store, or of a server (http://, unix:).",
+    ),
 ]
 AsJson = Annotated[bool, Option("--json", envvar="RAMET_OUTPUT=json", help="Print JSON.")]
 Message = Annotated[str, Option("--message", "-m", help="Message of the revision.")]
 Since = Annotated[
-    str | None, Option(help="Only from this time on: 2026-01-31, 2026-01-31T12:00, or 3d for the last three days.")
+    str | None,
+    Option(value="TIME", help="Only from this time on: 2026-01-31, 2026-01-31T12:00, or 3d for the last three days."),
 ]
 Agent = Annotated[
     str | None,
-    Option(envvar="RAMET_AGENT", help="Agent that the history names as the author. Default: your user name."),
+    Option(
+        envvar="RAMET_AGENT",
+        complete=known_agents,
+        help="Agent that the history names as the author. Default: your user name.",
+    ),
 ]
-Wait = Annotated[float, Option(help="Seconds to wait while another process holds the workspace.")]
+Wait = Annotated[float, Option(value="SECONDS", help="Seconds to wait while another process holds the workspace.")]
 AllowHost = Annotated[
     list[str] | None,
-    Option(help="Let commands reach this host: api.example.org, *.example.org:443, 127.0.0.1:8080; repeatable."),
+    Option(
+        value="HOST",
+        help="Let commands reach this host: api.example.org, *.example.org:443, 127.0.0.1:8080; repeatable.",
+    ),
 ]
 NativeFlag = Annotated[bool, Option("--native", help="Run real programs too, such as python3, in a box.")]
 NativeMemory = Annotated[
-    str | None, Option(help="Memory that its real programs may use together: 2GiB. Implies --native.")
+    str | None, Option(value="SIZE", help="Memory that its real programs may use together: 2GiB. Implies --native.")
 ]
 NativeImage = Annotated[
     str | None,
-    Option(help="Where programs come from: a root directory, an OCI layout, or a tar of either. Implies --native."),
+    Option(
+        value="PATH",
+        help="Where programs come from: a root directory, an OCI layout, or a tar of either. Implies --native.",
+    ),
 ]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 
@@ -86,26 +164,8 @@ def user_name() -> str:
         return f"uid {os.getuid()}"
 
 
-def known_names(prefix: str, store: str) -> list[str]:
-    """List what an address can be completed to: workspaces, `NAME@REVISION`, or `NAME[@REVISION]:/path`."""
-    try:
-        found = any_store(store)
-        place, colon, path = prefix.partition(":")
-        name, at, revision = place.partition("@")
-        if colon:
-            top = path.rpartition("/")[0]
-            listed = found[name].ls(top or "/", revision or None)
-            words = [f"{place}:{top}/{one}{'/' * (stat.kind is Kind.DIR)}" for one, stat in listed]
-        elif at:
-            tags = [tag.name for tag in found[name].tags()]
-            words = [f"{name}@{one}" for one in ("head", *tags, *(str(r.seq) for r in found[name].log()))]
-        else:
-            words = found.ls()
-    except (OSError, RametError):
-        return []
-    return [word for word in words if word.startswith(prefix)]
-
-
 Name = Annotated[str, Argument(help="Workspace: NAME, or NAME@REVISION for verbs that read.", complete=known_names)]
 
-ConfigFile = Annotated[str | None, Option("--config", envvar="RAMET_CONFIG", help="Configuration of the workspace.")]
+ConfigFile = Annotated[
+    str | None, Option("--config", value="FILE", envvar="RAMET_CONFIG", help="Configuration of the workspace.")
+]

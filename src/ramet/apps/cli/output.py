@@ -155,4 +155,4 @@ def revision_row(revision: Revision) -> dict[str, Any]:
 def report_note(made: Revision, message: str) -> None:
     """Say that a commit had nothing to write, and where its message is."""
     if message and made.message != message:
-        print(f"nothing changed since {made.name}: the message is a note on it, see `log`", file=sys.stderr)
+        print(f"nothing changed since {made.name}: the message is a note on it", file=sys.stderr)

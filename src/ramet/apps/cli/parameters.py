@@ -12,25 +12,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, get_args, get_type_hints
 
+SHARED: Final = frozenset({"store", "config", "quiet", "as_json"})
+"""Names of options that many verbs have."""
 REQUIRED: Final = object()
 """Default of a parameter that has none."""
 
 
-class Argument:
-    """A positional argument. `complete(prefix, store)` lists values for the shell's completion."""
+Complete = Callable[[str, str, list[str]], list[str]]
+"""Lists the values that begin with a prefix: called with it, the address of the store, and the arguments before it."""
 
-    def __init__(self, *, help: str, complete: Callable[[str, str], list[str]] | None = None) -> None:
-        self.help, self.complete = help, complete
+
+class Argument:
+    """A positional argument. `complete` lists values for the shell's completion.
+
+    With `dashes`, a last argument of many words has all words after `--`, and those only.
+    """
+
+    def __init__(self, *, help: str, complete: Complete | None = None, dashes: bool = False) -> None:
+        self.help, self.complete, self.dashes = help, complete, dashes
 
 
 class Option:
     """An option. Without flags it is `--name`, or `--name/--no-name` for a bool.
 
-    `envvar` names a variable with the value; for a switch, `VARIABLE=VALUE` is what turns it on.
+    `value` is how help writes its value, where the name of the option does not say it. `envvar` names a variable with
+    the value; for a switch, `VARIABLE=VALUE` is what turns it on.
     """
 
-    def __init__(self, *flags: str, help: str, envvar: str = "", minimum: int | None = None) -> None:
-        self.flags, self.help, self.envvar, self.minimum = flags, help, envvar, minimum
+    def __init__(
+        self,
+        *flags: str,
+        help: str,
+        value: str = "",
+        envvar: str = "",
+        minimum: int | None = None,
+        complete: Complete | None = None,
+    ) -> None:
+        self.flags, self.help, self.value, self.envvar, self.minimum = flags, help, value, envvar, minimum
+        self.complete = complete
 
 
 class Given(frozenset[str]):
@@ -75,7 +94,13 @@ class Parameter:
     def spelling(self) -> str:
         """Its flags as in `-m, --message MESSAGE`."""
         names = sorted([*self.flags, *self.negative], key=len)
-        return ", ".join(names) + ("" if self.is_switch else f" {names[-1].lstrip('-').replace('-', '_').upper()}")
+        return ", ".join(names) + ("" if self.is_switch else f" {self.value}")
+
+    @property
+    def value(self) -> str:
+        """How help writes its value."""
+        named = self.declared.value if isinstance(self.declared, Option) else ""
+        return named or max(self.flags, key=len).lstrip("-").replace("-", "_").upper()
 
 
 class Command:
@@ -101,6 +126,11 @@ class Command:
     @property
     def options(self) -> list[Parameter]:
         return [one for one in self.parameters if one.is_option]
+
+    @property
+    def listed_options(self) -> list[Parameter]:
+        """The options as help lists them: those of many verbs last."""
+        return sorted(self.options, key=lambda one: one.name in SHARED)
 
     @property
     def usage(self) -> str:

@@ -3,6 +3,7 @@
 Rules:
 - `--name value`, `--name=value`, `-n value`, `-nvalue`, `-abc` for switches; options may appear anywhere before `--`.
 - An option given twice has its last value; one whose type is a list has all of them.
+- Words after `--` are arguments; for an argument declared with `dashes`, all of them are its values.
 - A value comes from the command line, else from an option before the verb, else from the option's environment
   variable, else from the default.
 - Errors appear in this order: options, arguments, missing arguments, extra arguments.
@@ -29,6 +30,8 @@ class Words(NamedTuple):
 
     options: dict[str, Any]
     arguments: list[str]
+    after: int | None = None
+    """Where in `arguments` the words after `--` begin."""
 
 
 def parse(command: Command, words: list[str], before: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -40,7 +43,12 @@ def parse(command: Command, words: list[str], before: Mapping[str, str], environ
         parameter = next(one for one in command.options if one.name == name)
         values[name] = _convert(command, parameter, text)
     rest = list(found.arguments)
+    behind: list[str] | None = None
+    if found.after is not None and command.arguments and command.arguments[-1].declared.dashes:
+        rest, behind = rest[: found.after], rest[found.after :]
     for parameter in command.arguments:
+        if behind is not None and parameter.many:
+            rest = [*rest, *behind]
         if not rest:
             values[parameter.name] = _default(command, parameter)
             continue
@@ -96,9 +104,11 @@ def split(command: Command, words: list[str]) -> Words:
             options[parameter.name] = value
         return True
 
+    after = None
     while rest:
         word = rest.pop()
         if word == "--":
+            after = len(arguments)
             arguments += reversed(rest)
             break
         if len(word) < 2 or word[0] != "-":
@@ -111,7 +121,7 @@ def split(command: Command, words: list[str]) -> Words:
             for at, letter in enumerate(word[1:], 2):
                 if take(f"-{letter}", word[at:] or None):
                     break
-    return Words(options, arguments)
+    return Words(options, arguments, after)
 
 
 def _default(command: Command, parameter: Parameter) -> Any:
@@ -128,11 +138,11 @@ def _convert(command: Command, parameter: Parameter, text: Any) -> Any:
     try:
         value = parameter.kind(text)
     except ValueError:
-        noun = "integer" if parameter.kind is int else "number"
-        raise _value_error(command, parameter, f"input should be a valid {noun}") from None
+        noun = "whole number" if parameter.kind is int else "number"
+        raise _value_error(command, parameter, f"{text!r} is not a {noun}") from None
     least = parameter.declared.minimum if isinstance(parameter.declared, Option) else None
     if least is not None and value < least:
-        raise _value_error(command, parameter, f"input should be greater than or equal to {least}")
+        raise _value_error(command, parameter, f"{text} is below {least}")
     return value
 
 
@@ -145,12 +155,16 @@ def _usage_error(command: Command, cause: str) -> UsageError:
 
 
 def _value_error(command: Command, parameter: Parameter, cause: str) -> UsageError:
-    return UsageError(f"{_verb(command)}: {parameter.label}: {cause}", more(command.path))
+    name = "/".join(sorted(parameter.flags, key=len)) or parameter.label
+    return UsageError(f"{_verb(command)}: {name}: {cause}", more(command.path))
 
 
 def _unknown(command: Command, flag: str) -> UsageError:
     known = [name for one in command.options for name in (*one.flags, *one.negative) if name.startswith("--")]
-    return UsageError(f"{_verb(command)} has no option {flag}", nearest(flag, known) or more(command.path))
+    remedy = nearest(flag, known) or more(command.path)
+    if not nearest(flag, known) and any(one.name == "command" and one.many for one in command.arguments):
+        remedy = f"write `--` before a command that has options; {more(command.path)}"
+    return UsageError(f"{_verb(command)} has no option {flag}", remedy)
 
 
 def more(path: str) -> str:
@@ -161,5 +175,6 @@ def nearest(name: str, known: list[str]) -> str:
     """Return `did you mean NAME?` if a known name is close."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, 1, 0.6)
-    return f"did you mean {near[0]}?" if near else ""
+    words = {one.lstrip("-"): one for one in known}
+    near = get_close_matches(name.lstrip("-"), words, 1, 0.65)
+    return f"did you mean {words[near[0]]}?" if near else ""

@@ -37,8 +37,12 @@ def bind(
     prefix: Annotated[str | None, Option(help="Mount to bind; required if several mounts have files.")] = None,
     keep: Annotated[bool, Option("--keep", help="Keep the directory's content and commit it.")] = False,
     message: Message = "",
-    read: Annotated[list[str] | None, Option(help="Other directory that the program may read; repeatable.")] = None,
-    write: Annotated[list[str] | None, Option(help="Other directory that it may change; repeatable.")] = None,
+    read: Annotated[
+        list[str] | None, Option(value="DIRECTORY", help="Other directory that the program may read; repeatable.")
+    ] = None,
+    write: Annotated[
+        list[str] | None, Option(value="DIRECTORY", help="Other directory that it may change; repeatable.")
+    ] = None,
     env: Annotated[
         list[str] | None, Option(help="NAME of a variable of yours that the program gets; repeatable.")
     ] = None,

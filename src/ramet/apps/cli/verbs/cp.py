@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from ramet.apps.cli.addresses import address
 from ramet.apps.cli.options import AsJson, Message, Where, known_names, user_name
 from ramet.apps.cli.output import plural, say
-from ramet.apps.cli.parameters import Argument
+from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.stores import HOME, SERVERS, any_store, config_for, local_store, open_local
 from ramet.core.errors import RametError
 from ramet.core.resource import How
@@ -43,6 +43,9 @@ class Entry(NamedTuple):
 def copy(
     source: Annotated[str, Argument(help="File or directory: ./path, or NAME[@REVISION]:/path.", complete=known_names)],
     target: Annotated[str, Argument(help="Where it goes: ./path, or NAME:/path.", complete=known_names)],
+    recursive: Annotated[
+        bool, Option("--recursive", "-r", help="Allowed out of habit: directories are always copied whole.")
+    ] = False,
     store: Where = HOME,
     message: Message = "",
     as_json: AsJson = False,
@@ -86,7 +89,11 @@ def _from_store(place: Place, store: str) -> Iterator[Entry]:
     listed = handle.ls(top.rpartition("/")[0] or "/", place.revision) if top else []
     mine = [found for name, found in listed if name == top.rpartition("/")[2]]
     if top and not mine:
-        raise RametError("not_found", f"cannot copy {place.name}:{place.path}: no such file or directory", "see `ls`")
+        raise RametError(
+            "not_found",
+            f"cannot copy {place.name}:{place.path}: no such file or directory",
+            f"see `ramet ls {place.name}:/`",
+        )
 
     def walk(below: str, found: Stat) -> Iterator[Entry]:
         path = f"{top}{below}"

@@ -83,15 +83,21 @@ def execute(
         Argument(help="Command text, as for `bash -c`, or a command and its arguments after `--`. Default: stdin."),
     ] = None,
     store: Where = HOME,
-    timeout: Annotated[float | None, Option(help="Seconds until the command is ended with status 124.")] = None,
-    cwd: Annotated[str | None, Option(help="Working directory for this command only.")] = None,
-    env: Annotated[list[str] | None, Option(help="NAME=VALUE for this command only; repeatable.")] = None,
+    timeout: Annotated[
+        float | None, Option(value="SECONDS", help="Seconds until the command is ended with status 124.")
+    ] = None,
+    cwd: Annotated[str | None, Option(value="PATH", help="Working directory for this command only.")] = None,
+    env: Annotated[
+        list[str] | None, Option(value="NAME=VALUE", help="A variable for this command only; repeatable.")
+    ] = None,
     session: Annotated[str, Option(help="Session whose directory and variables it uses; made if new.")] = "default",
     agent: Agent = None,
     run: Annotated[
         str | None, Option(envvar="RAMET_RUN", help="Run it belongs to, for `undo --run` and `agents --by run`.")
     ] = None,
-    meta: Annotated[list[str] | None, Option(help="KEY=VALUE to record, such as tokens=812; repeatable.")] = None,
+    meta: Annotated[
+        list[str] | None, Option(value="KEY=VALUE", help="Something to record, such as tokens=812; repeatable.")
+    ] = None,
     wait: Wait = 0.0,
     message: Message = "",
     author: Annotated[str, Option(help="Author of the revision.")] = "",

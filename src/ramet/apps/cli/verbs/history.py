@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ramet.apps.cli.addresses import address, file_of, split_name
-from ramet.apps.cli.options import AsJson, Name, Since, Where, known_names
+from ramet.apps.cli.addresses import absolute, address, file_of, split_name
+from ramet.apps.cli.options import AsJson, Name, Since, Where, known_agents, known_names, known_paths, known_revisions
 from ramet.apps.cli.output import ago, iso_time, parse_time, plural, revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.patches import show_patches, show_stat
@@ -30,26 +30,36 @@ if TYPE_CHECKING:
 
 def log(
     name: Name,
-    paths: Annotated[list[str] | None, Argument(help="Only revisions that changed these, behind `--`.")] = None,
+    paths: Annotated[
+        list[str] | None, Argument(help="Only revisions that changed these paths.", complete=known_paths, dashes=True)
+    ] = None,
     store: Where = HOME,
     graph: Annotated[bool, Option("--graph", "-g", help="Draw branches and merges.")] = False,
     last: Annotated[
         int | None,
-        Option("--last", "-n", minimum=0, help="Only so many, the newest; 0 is all. Default: 50, with --json all."),
+        Option(
+            "--last",
+            "-n",
+            value="NUMBER",
+            minimum=0,
+            help="Only so many, the newest; 0 is all. Default: 50, with --json all.",
+        ),
     ] = None,
     since: Since = None,
-    agent: Annotated[str | None, Option(help="Only revisions with a record of this agent, or by this author.")] = None,
+    agent: Annotated[
+        str | None, Option(help="Only revisions with a record of this agent, or by this author.", complete=known_agents)
+    ] = None,
     oneline: Annotated[bool, Option("--oneline", help="One line each: name, agent and message.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the revisions of a workspace, newest first; with paths, those that changed them."""
     where, revision = split_name(name)
-    handle = any_store(store)[where]
+    handle, paths = any_store(store)[where], absolute(paths)
     names: dict[bytes, list[str]] = {}
     for found in handle.tags():
         names.setdefault(found.target, []).append(found.name)
     if not graph or as_json:
-        log = _select(handle, revision, paths or [], since, agent)
+        log = _select(handle, revision, paths, since, agent)
         most = last if last is not None else 0 if as_json else NEWEST
         shown = log[:most] if most else log
         known = {one.id for one in log}
@@ -159,30 +169,36 @@ def _expired_parents(
 
 def diff(
     name: Name,
-    newer: Annotated[str | None, Argument(help="Newer revision, OTHER or OTHER@REVISION.")] = None,
-    paths: Annotated[list[str] | None, Argument(help="Only these files and directories.")] = None,
+    newer: Annotated[
+        str | None, Argument(help="Newer revision, OTHER or OTHER@REVISION.", complete=known_revisions)
+    ] = None,
+    paths: Annotated[
+        list[str] | None, Argument(help="Only these files and directories.", complete=known_paths, dashes=True)
+    ] = None,
     store: Where = HOME,
     stat: Annotated[bool, Option("--stat", help="Only count the changed lines of each file.")] = False,
     name_only: Annotated[bool, Option("--name-only", help="Only list the changed paths.")] = False,
-    context: Annotated[int, Option("--context", "-U", minimum=0, help="Lines of context around each change.")] = 3,
+    context: Annotated[
+        int, Option("--context", "-U", value="LINES", minimum=0, help="Lines of context around each change.")
+    ] = 3,
     as_json: AsJson = False,
 ) -> None:
     """Show what changed from one revision to another, as a patch; with one revision, what it changed."""
     if newer is not None and newer.startswith("/"):
         paths, newer = [newer, *(paths or [])], None
     where, revision = split_name(name)
-    found = any_store(store)
+    found, chosen_paths = any_store(store), absolute(paths)
     if newer is not None and newer in found:
         newer = f"{newer}@head"
     older = revision if newer is None else revision or "head"
     if stat or not (as_json or name_only):
-        patches = found[where].patch(older, newer, paths or ())
+        patches = found[where].patch(older, newer, chosen_paths)
         if stat:
             show_stat(list(patches), as_json)
         else:
             show_patches(patches, context)
         return
-    tops = tuple(f"{path.rstrip('/')}/" for path in paths or ())
+    tops = tuple(f"{path.rstrip('/')}/" for path in chosen_paths)
     chosen = [d for d in found[where].diff(older, newer) if not tops or f"{d.path}/".startswith(tops)]
     if name_only and not as_json:
         print("".join(f"{d.path}\n" for d in chosen), end="")
@@ -269,11 +285,11 @@ def _first_words(command: str) -> str:
 
 def bisect(
     name: Name,
-    good: Annotated[str, Argument(help="Revision in which the command succeeds.")],
-    bad: Annotated[str, Argument(help="Later revision in which it fails.")],
+    good: Annotated[str, Argument(help="Revision in which the command succeeds.", complete=known_revisions)],
+    bad: Annotated[str, Argument(help="Later revision in which it fails.", complete=known_revisions)],
     command: Annotated[list[str], Argument(help="Command after `--`: status 0 is good, 125 skips, else it is bad.")],
     store: Where = HOME,
-    timeout: Annotated[float | None, Option(help="Seconds per run.")] = None,
+    timeout: Annotated[float | None, Option(value="SECONDS", help="Seconds per run.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the first revision in which a command fails. Nothing is written to the store."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import split_name
-from ramet.apps.cli.options import AsJson, Name, Since, Where
+from ramet.apps.cli.options import AsJson, Name, Since, Where, known_agents, known_paths, known_runs
 from ramet.apps.cli.output import iso_time, parse_time, say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.stores import HOME, SERVERS, any_store, remote_store
@@ -21,17 +21,21 @@ def history(
     name: Name,
     store: Where = HOME,
     session: Annotated[str | None, Option(help="Only what this session did.")] = None,
-    agent: Annotated[str | None, Option(help="Only what this agent did.")] = None,
-    run: Annotated[str | None, Option(help="Only what this run did.")] = None,
+    agent: Annotated[str | None, Option(help="Only what this agent did.", complete=known_agents)] = None,
+    run: Annotated[str | None, Option(help="Only what this run did.", complete=known_runs)] = None,
     principal: Annotated[str | None, Option(help="Only what this principal or user called for.")] = None,
-    path: Annotated[str | None, Option(help="Only what changed this path, or something below it.")] = None,
+    path: Annotated[
+        str | None, Option(help="Only what changed this path, or something below it.", complete=known_paths)
+    ] = None,
     failed: Annotated[bool, Option("--failed", help="Only what ended with another status than 0.")] = False,
     exit_code: Annotated[int | None, Option("--exit-code", help="Only what ended with this status.")] = None,
     network: Annotated[bool, Option("--network", help="Only what asked the network for something.")] = False,
     refused: Annotated[bool, Option("--refused", help="Only what the rules of the network refused something.")] = False,
     text: Annotated[str | None, Option("--grep", help="Only commands that contain this text, in any case.")] = None,
     since: Since = None,
-    last: Annotated[int, Option("--last", "-n", minimum=0, help="Show the last N records; 0 shows all.")] = 50,
+    last: Annotated[
+        int, Option("--last", "-n", value="NUMBER", minimum=0, help="Show the last N records; 0 shows all.")
+    ] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Show the commands and other changes of a workspace, the newest last."""

@@ -37,7 +37,7 @@ def port(
     local: Annotated[
         int | None, Option(help="Port of this machine; 0 picks a free one. Default: the same number, if it is free.")
     ] = None,
-    wait: Annotated[float, Option(help="Seconds to wait until a program listens.")] = 0.0,
+    wait: Annotated[float, Option(value="SECONDS", help="Seconds to wait until a program listens.")] = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """List what listens in a workspace, or lead a port of this machine to it.

@@ -26,7 +26,8 @@ def push(
     branch: Annotated[str, Option(help="Branch to push to; {{.name}} is the workspace.")] = "{{.name}}",
     path: Annotated[list[str] | None, Option(help="Push only this path; may be repeated.")] = None,
     token: Annotated[
-        str | None, Option(help="Where to read the token: env:NAME or file:PATH, never the token itself.")
+        str | None,
+        Option(value="PLACE", help="Where to read the token: env:NAME or file:PATH, never the token itself."),
     ] = None,
     username: Annotated[str, Option(help="User name for the token.")] = "x-access-token",
     secret: Annotated[

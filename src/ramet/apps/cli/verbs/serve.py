@@ -21,10 +21,11 @@ def serve(
     port: Annotated[int, Option(help="Port to listen on; 0 picks a free port.")] = 8750,
     uds: Annotated[str | None, Option("--socket", help="Unix socket to listen on instead.")] = None,
     token_file: Annotated[
-        str | None, Option(help="File with the token; created if missing. Default: STORE/server-token.")
+        str | None, Option(value="FILE", help="File with the token; created if missing. Default: STORE/server-token.")
     ] = None,
     principals: Annotated[
-        str | None, Option(help="File with lines `NAME TOKEN`: tokens of further principals, see `grant`.")
+        str | None,
+        Option(value="FILE", help="File with lines `NAME TOKEN`: tokens of further principals, see `grant`."),
     ] = None,
     certificate: Annotated[str | None, Option(help="TLS certificate (PEM).")] = None,
     key: Annotated[str | None, Option(help="TLS key (PEM).")] = None,
@@ -32,11 +33,13 @@ def serve(
     durable: Annotated[
         str, Option(help="When to commit: before each response (answer), on a timer (timer), or on close (close).")
     ] = "answer",
-    every: Annotated[float, Option(help="Seconds between commits with --durable timer.")] = 5.0,
+    every: Annotated[float, Option(value="SECONDS", help="Seconds between commits with --durable timer.")] = 5.0,
     concurrency: Annotated[int, Option(help="Concurrent requests per client.")] = 64,
     rate: Annotated[float, Option(help="Requests per second and client; 0 sets no limit.")] = 0.0,
-    idle: Annotated[float, Option(help="Seconds after which an unused workspace is closed.")] = 600.0,
-    rendezvous: Annotated[str | None, Option(help="Directory of git repositories that receive pushes at /git.")] = None,
+    idle: Annotated[float, Option(value="SECONDS", help="Seconds after which an unused workspace is closed.")] = 600.0,
+    rendezvous: Annotated[
+        str | None, Option(value="DIRECTORY", help="Directory of git repositories that receive pushes at /git.")
+    ] = None,
     ui: Annotated[bool, Option("--ui", help="Also serve the web page at /ui/; see `ramet ui`.")] = False,
     push_to: Annotated[
         list[str] | None, Option(help="Allow clients to push to URLs with this prefix; may be repeated.")
@@ -45,7 +48,8 @@ def serve(
         list[str] | None, Option(help="Mount a directory: NAME:/prefix=DIRECTORY[:ro]; NAME may be *.")
     ] = None,
     config: Annotated[
-        list[str] | None, Option("--config", help="Configuration file of one workspace, or of all; may be repeated.")
+        list[str] | None,
+        Option("--config", value="FILE", help="Configuration file of one workspace, or of all; may be repeated."),
     ] = None,
     native: Annotated[
         bool, Option("--native", help="Run real programs on this machine, in workspaces that were created --native.")
@@ -55,7 +59,8 @@ def serve(
         Option(help="Let commands of every workspace that has no `network:` reach this host; repeatable."),
     ] = None,
     answer_seconds: Annotated[
-        float, Option(help="Seconds that a command waits for the answer to a question of an `ask` rule.")
+        float,
+        Option(value="SECONDS", help="Seconds that a command waits for the answer to a question of an `ask` rule."),
     ] = 300.0,
 ) -> None:
     """Serve the workspaces of the store over HTTP until interrupted; `docs/http.md` describes the API."""
@@ -130,7 +135,7 @@ def rendezvous(
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Option(help="Port to listen on.")] = 8751,
     token_file: Annotated[
-        str | None, Option(help="File with the token; created if missing. Default: FOLDER/.token.")
+        str | None, Option(value="FILE", help="File with the token; created if missing. Default: FOLDER/.token.")
     ] = None,
 ) -> None:
     """Receive branches that sandboxes push, over HTTP with a token. `docs/agent-run.md` describes the push."""

@@ -29,7 +29,9 @@ def try_program(
     program: Annotated[list[str], Argument(help="Program and its arguments, after `--`.")],
     yes: Annotated[bool, Option("--yes", "-y", help="Apply everything if the program succeeds; do not ask.")] = False,
     keep: Annotated[str | None, Option(help="Keep the result as this workspace; the directory stays as it is.")] = None,
-    read: Annotated[list[str] | None, Option(help="Other directory that the program may read; repeatable.")] = None,
+    read: Annotated[
+        list[str] | None, Option(value="DIRECTORY", help="Other directory that the program may read; repeatable.")
+    ] = None,
     store: Where = HOME,
     as_json: Annotated[
         bool, Option("--json", envvar="RAMET_OUTPUT=json", help="Print one JSON object at the end; ask nothing.")

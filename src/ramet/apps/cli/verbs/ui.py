@@ -35,7 +35,8 @@ def ui(
     store: Where = HOME,
     url: Annotated[str | None, Option(help="Use a running server (started with --ui) instead of this store.")] = None,
     token_file: Annotated[
-        str | None, Option(help="File with the token of --url. Default: $RAMET_TOKEN, then STORE/server-token.")
+        str | None,
+        Option(value="FILE", help="File with the token of --url. Default: $RAMET_TOKEN, then STORE/server-token."),
     ] = None,
     port: Annotated[int, Option(help="Port on 127.0.0.1; 0 picks a free port.")] = 0,
     browser: Annotated[bool, Option(help="Open a browser if there is a display.")] = True,

@@ -6,7 +6,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from ramet.apps.cli.addresses import address, name_only, split_name
+from ramet.apps.cli.addresses import absolute, address, name_only, split_name
 from ramet.apps.cli.options import (
     AsJson,
     ConfigFile,
@@ -15,7 +15,11 @@ from ramet.apps.cli.options import (
     NativeImage,
     NativeMemory,
     Where,
+    known_agents,
     known_names,
+    known_paths,
+    known_runs,
+    known_sides,
     native_option,
 )
 from ramet.apps.cli.output import iso_time, report_note, revision_row, say, show
@@ -55,7 +59,12 @@ def create(
     native_image: NativeImage = None,
     config: Annotated[
         str | None,
-        Option("--config", envvar="RAMET_CONFIG", help="Configuration file that it keeps: mounts, policy, network."),
+        Option(
+            "--config",
+            value="FILE",
+            envvar="RAMET_CONFIG",
+            help="Configuration file that it keeps: mounts, policy, network.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -163,8 +172,8 @@ def rename(
 
 
 def revert(
-    name: Annotated[str, Argument(help="NAME@REVISION to restore.")],
-    paths: Annotated[list[str] | None, Argument(help="Only these paths.")] = None,
+    name: Annotated[str, Argument(help="NAME@REVISION to restore.", complete=known_names)],
+    paths: Annotated[list[str] | None, Argument(help="Only these paths.", complete=known_paths)] = None,
     store: Where = HOME,
     message: Message = "",
     as_json: AsJson = False,
@@ -175,22 +184,25 @@ def revert(
         raise RametError("invalid_argument", "missing revision", "write NAME@REVISION; see `ramet log`")
     from ramet.apps.cli.live_mounts import change_history
 
-    past = revision
-    made = change_history(store, where, lambda handle: handle.revert(past, message, paths))
+    past, chosen = revision, absolute(paths) or None
+    made = change_history(store, where, lambda handle: handle.revert(past, message, chosen))
     handle = any_store(store)[where]
-    if paths and handle.find(made.parents[0].hex()).content_manifest == made.content_manifest:
-        print(f"ramet: {', '.join(paths)} did not change, or is in neither revision", file=sys.stderr)
+    if chosen and handle.find(made.parents[0].hex()).content_manifest == made.content_manifest:
+        print(f"ramet: {', '.join(chosen)} did not change, or is in neither revision", file=sys.stderr)
     say(revision_row(made), made.name, as_json)
 
 
 def merge(
     name: Name,
-    other: Annotated[str, Argument(help="OTHER or OTHER@REVISION to merge.")],
+    other: Annotated[str, Argument(help="OTHER or OTHER@REVISION to merge.", complete=known_names)],
     store: Where = HOME,
     message: Message = "",
     ours: Annotated[bool, Option("--ours", help="Resolve every conflict by this workspace's side.")] = False,
     theirs: Annotated[bool, Option("--theirs", help="Resolve every conflict by the other side.")] = False,
-    take: Annotated[list[str] | None, Option(help="Resolve one: PATH=ours or PATH=theirs; repeatable.")] = None,
+    take: Annotated[
+        list[str] | None,
+        Option(value="PATH=SIDE", complete=known_sides, help="Resolve one: PATH=ours or PATH=theirs; repeatable."),
+    ] = None,
     edit: Annotated[bool, Option("--edit", "-e", help="Resolve the rest in $EDITOR, between markers.")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -244,7 +256,10 @@ def commit(
             found, where = local_store(place), name_only(name)
             opening = open_local(found, where, None, config_for(found, where, config), commit="never")
         async with opening as ws:
+            before = getattr(ws, "base", None)
             made: Revision = await ws.commit(message, author=author)
+            if made == before and not message:
+                print("nothing changed", file=sys.stderr)
             return made
 
     made = asyncio.run(act())
@@ -255,8 +270,10 @@ def commit(
 def undo(
     name: Name,
     store: Where = HOME,
-    agent: Annotated[str | None, Option(help="Undo what this agent changed.")] = None,
-    run: Annotated[str | None, Option(help="Undo what this run changed: a trace, session or sandbox.")] = None,
+    agent: Annotated[str | None, Option(help="Undo what this agent changed.", complete=known_agents)] = None,
+    run: Annotated[
+        str | None, Option(help="Undo what this run changed: a trace, session or sandbox.", complete=known_runs)
+    ] = None,
     message: Message = "",
     as_json: AsJson = False,
 ) -> int:
@@ -274,7 +291,9 @@ def undo(
 
 
 def tag(
-    name: Annotated[str, Argument(help="NAME to list its tags, NAME@REVISION to tag that revision.")],
+    name: Annotated[
+        str, Argument(help="NAME to list its tags, NAME@REVISION to tag that revision.", complete=known_names)
+    ],
     tag: Annotated[str | None, Argument(help="Name of the tag. Default: list tags.")] = None,
     store: Where = HOME,
     delete: Annotated[bool, Option("--delete", "-d", help="Remove the tag.")] = False,
@@ -301,7 +320,9 @@ def tag(
 
 
 def note(
-    place: Annotated[str, Argument(help="NAME[@REVISION], or NAME[@REVISION]:/path for a note on a file.")],
+    place: Annotated[
+        str, Argument(help="NAME[@REVISION], or NAME[@REVISION]:/path for a note on a file.", complete=known_names)
+    ],
     message: Annotated[str, Argument(help="The note.")],
     store: Where = HOME,
     line: Annotated[int, Option("--line", "-l", help="The line of the file that it is about.")] = 0,
