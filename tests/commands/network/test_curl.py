@@ -248,6 +248,67 @@ curl -sSL --proto-redir =https "$U/to?url=/hello"
 curl -sSL --proto =http "$U/to?url=$S/hello"
 curl -sSk --proto =https --tlsv1.2 $S/hello
 curl -sSk --proto-default https localhost:$SP/hello
+curl -sv $U/hello
+curl -sv $U/hello -o /dev/null 2>&1 | head -3
+curl -sv -d a=1 $U/echo -o out
+curl -sSv $U/short
+curl -sSfv $U/nope
+curl -svL "$U/to?url=/hello" 2>&1 | grep -E '^[<>]'
+curl -sIf $U/nope
+curl -si -f $U/nope
+curl -sfi -o out $U/nope; cat out
+curl -s -i -L -f "$U/to?url=/nope"
+curl -sS -o dir/x $U/hello
+mkdir dir; curl -sS -o dir $U/hello
+curl -sS -o a -C - $U/hello; curl -sS -o a -C - $U/hello; cat a
+curl -sSL -o x "$U/to?url=/hello" -w '%{url_effective}|%{redirect_url}|%{num_redirects}'
+curl -s
+curl -s --ssl-no-revoke --tcp-fastopen $U/hello
+curl -fsSL -o /dev/null -w "%{http_code}" $U/nope
+curl -fsSL $U/nope -o x || echo failed
+curl -s --output /dev/null --silent --head --fail $U/nope && echo yes || echo no
+curl -s -o /dev/null -I -w '%{http_code}\\n' $U/hello
+curl -s --user user:pass --basic $U/private
+curl -s -u 'user:pa:ss' $U/echo
+curl -s $U/hello $U/nope -o a; cat a
+curl -s --remote-name-all $U/hello $U/nope; cat hello nope
+cat a.json | curl -s -X POST -H 'Content-Type: application/json' --data-binary @- $U/echo
+curl -s "$U/echo?q=a|b"
+curl -s "$U/echo?q='x'"
+curl -s '$U/echo/a"b<c>'
+curl -sS -m 1 $U/slow -o f; cat f
+curl -sSL --max-redirs 2 $U/round
+curl -sS $U/short -o f; cat f
+curl -s -X DELETE -w '%{http_code}' $U/status?is=204
+curl -s -i $U/status?is=204
+curl -s -D /dev/stderr -o /dev/null $U/hello
+curl -sL -w '%{http_code}' $U/status?is=304
+curl -s -L -d a=1 "$U/to?is=308&url=/echo"
+curl -s --fail-with-body -w '%{http_code}' $U/status?is=422
+curl -s -d 'a=1&b=2' -H 'Content-Type:' $U/echo
+curl -s -H @data.txt $U/hello
+curl -s "$U/status?is={200,404}" -o /dev/null -w '%{http_code} '
+curl -s -b @jar $U/echo
+curl -s -b '' -L "$U/to?url=/cookies" -o /dev/null -c -
+curl -s localhost:$PP/hello
+curl -s //127.0.0.1:$PP/hello
+curl -sS http://127.0.0.1:99999/
+curl -sS http://127.0.0.1:abc/
+curl -sS " $U/hello"
+curl -s -H 'X-A;' -H 'X-B: ' -H 'X-C:' $U/echo
+curl -s -H 'content-type: text/x' -d a $U/echo
+curl -s -H 'Connection: close' $U/hello
+curl -s -H 'no colon' $U/echo
+curl -s $U/echo -u user:pass -H 'Authorization: Bearer x'
+curl -sL -u u:p -o /dev/null -w '%{http_code}' "$U/to?url=$L/private"
+curl -s -D h1 -o b1 -D h2 $U/hello; cat h2
+curl -sS -r 5-2 $U/file -o /dev/null -w '%{http_code}'
+curl -s -T a.json $U/echo -X PATCH
+curl -s -o - -o f $U/hello $U/hello; cat f
+curl -s -X GET -d a=1 $U/echo
+curl -s -f -o f --remove-on-error $U/nope; ls f
+curl -s --output-dir no/dir -O $U/hello
+curl -sS "$U/to?url=/status%3Fis=500" -L -f
 curl
 """
 
@@ -283,11 +344,14 @@ VARYING = [
     (re.compile(r"------------------------[0-9a-f]{16}"), "BOUNDARY"),
     (re.compile(r"DL% UL%.*\n"), ""),  # a progress meter, which ours does not have
     (re.compile(r"\r[ 0-9-]+ --.*?     (?=curl|\r|\n|$)\n?"), ""),
+    (re.compile(r"[{}] \[\d+ bytes data\]\n"), ""),
+    (re.compile(r"(\* The requested URL returned error)"), r"< \r\n\1"),
+    (re.compile(r"< \r\n< \r\n"), "< \r\n"),
     (re.compile(r"deflate, gzip, br, zstd"), "deflate, gzip"),
     (re.compile(r"curl: \(35\) .*"), "curl: (35) ..."),
     (re.compile(r"in URL position \d+:\n(.*)\n *\^"), r"in URL: \1"),
     (re.compile(r"curl: try 'curl --help'.*|curl: \(2\) no URL.*|(curl: )?(Try|try) 'curl --help'.*"), "USAGE"),
-    (re.compile(r"curl: no URL specified\n"), ""),
+    (re.compile(r"curl: no URL specified!?\n"), ""),
 ]
 
 

@@ -86,7 +86,37 @@ wget -q -nH -x $U/site/b.html; find site -type f
 wget -q --no-check-certificate -O- $U/hello
 wget -qO- $U/hello
 wget -q -O - $U/hello -O -
+wget $U/hello; cat hello
+wget -nv $U/hello
+wget -nv -O - $U/hello
+wget -O x $U/hello
+wget -O - $U/hello
+wget $U/nope
+wget -nv $U/nope
+wget -t 1 $U/status?is=500
+wget -S $U/hello
+wget --spider $U/hello
+wget --spider -S $U/nope
+wget --spider -nv $U/hello
+wget -c $U/file; wget -c $U/file
+head -c 100 /dev/zero > file; wget -c $U/file
+wget -t 1 $U/silent
+wget -t 1 $U/short
+wget -t 2 --waitretry=0 $U/short
+wget -T 2 -t 1 http://127.0.0.1:1/
+wget -nc $U/hello; wget -nc $U/hello
+wget -qO- "$U/echo?q=a b"
+echo $U/hello | wget -q -i - -O -
+wget -q --header='Authorization: Basic dTpw' -O- $U/private
+wget --max-redirect 0 "$U/to?url=/hello"
 """
+METER = [
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d( \([0-9.]+ [KMG]?B/s\))?"), "WHEN"),
+    (re.compile(r"\n +[0-9]+K.*"), ""),
+    (re.compile(r"\n\n\n+(?=WHEN)"), "\n\n"),
+    (re.compile(r"Usage: wget.*\n\nTry .*\n|Try .*\n"), "USAGE"),
+]
+"""What a progress meter shows, and how the usage is told: ours have their own way."""
 HARMLESS = re.compile(r'\s*"(Connection|Accept-Encoding)": ')
 
 
@@ -103,6 +133,12 @@ def web() -> Iterator[Web]:
 def plain(text: str) -> list[str]:
     """The lines without the order of headers, and without what belongs to the connection."""
     return sorted(line.rstrip(",") for line in text.splitlines() if not HARMLESS.match(line))
+
+
+def messages(text: str) -> str:
+    for pattern, word in METER:
+        text = pattern.sub(word, text)
+    return text
 
 
 def arrived(web: Web) -> list[tuple[str, str, list[tuple[str, str]], bytes]]:
@@ -124,15 +160,16 @@ def test_it_does_what_the_real_one_does(line: str, web: Web, tmp_path: Path) -> 
         env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"},
     )  # fmt: skip
 
-    async def act() -> tuple[bytes, int]:
+    async def act() -> tuple[bytes, str, int]:
         async with Workspace({"/": RAMResource()}, network={"allow": ["127.0.0.1"]}) as ws:
             done = await ws.execute(text)
-            return done.stdout, done.exit_code
+            return done.stdout, done.error_text, done.exit_code
 
     asked = arrived(web)
-    found, status = asyncio.run(act())
+    found, said, status = asyncio.run(act())
     assert arrived(web) == asked
     assert (plain(found.decode("latin-1")), status) == (plain(real.stdout.decode("latin-1")), real.returncode)
+    assert messages(said) == messages(real.stderr.decode())
 
 
 @pytest.mark.parametrize("query", ["", "?whole=1"])

@@ -31,7 +31,7 @@ async def _curl(proc: Proc, o: CurlOptions, operands: list[str]) -> int:
         proc.complain(OFF)
         return int(Status.RESOLVE)
     if not operands and not o.urls:
-        raise UsageError("no URL specified", 2)
+        raise UsageError("no URL specified!", 2)
     if o.fail and o.fail_with_body:
         later = next(name for name, _ in reversed(o.order) if name in ("fail", "fail_with_body"))
         raise UsageError(f"option {'-f' if later == 'fail' else '--fail-with-body'}: is badly used here", 2)
@@ -271,6 +271,8 @@ COMMANDS = [
             "-1 --tlsv1",
             "--ssl-reqd",
             "--parallel-immediate",
+            "--ssl-no-revoke",
+            "--tcp-fastopen",
         ),
         bad_usage=2,
         hint="'curl --help'",

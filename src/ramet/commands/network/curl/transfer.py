@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+from ramet.commands.network.curl import verbose
 from ramet.commands.network.curl.cookies import Jar
 from ramet.commands.network.curl.data import Payload
+from ramet.commands.network.curl.failures import error_of, problem_of
 from ramet.commands.network.curl.options import VERSION_TEXT, CurlError, CurlOptions, Status, protocols
 from ramet.commands.network.curl.write_out import Report
 from ramet.commands.network.headers import FIXED, PERSONAL, attachment_name, basic, is_header, length_of
@@ -24,19 +26,15 @@ from ramet.core.proc import Proc
 from ramet.core.streams import Writer
 from ramet.network.door import SessionDoor
 from ramet.network.exchange import Exchange, Waits
-from ramet.network.failures import FailureKind, NetworkFailure
+from ramet.network.failures import NetworkFailure
 from ramet.network.targets import BadScheme, BadURL, Target, parse_url
 
 REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
 LONGEST_PAUSE: Final = 600.0
+_AFTER_SENDING: Final = frozenset((Status.TIMEOUT, Status.EMPTY, Status.RECEIVE, Status.PARTIAL, Status.PROTOCOL))
+"""What ends a request that was sent."""
 TOO_LATE: Final = "The Retry-After: time would make this command line exceed the maximum allowed time for retries."
-CERTIFICATE_HELP: Final = (
-    "\nMore details here: https://curl.se/docs/sslcerts.html\n\n"
-    "curl failed to verify the legitimacy of the server and therefore could not\n"
-    "establish a secure connection to it. To learn more about this situation and\n"
-    "how to fix it, please visit the web page mentioned above."
-)
 
 
 pause_for = asyncio.sleep
@@ -76,6 +74,8 @@ class Transfer:
         self.report = Report(url, url_effective=url)
         self._started = 0.0
         self._length: int | None = None
+        self._unshown: list[str] | None = None
+        """The head of a request that has no answer yet."""
         self._writer: Writer | None = None
         self._wrote = 0
 
@@ -98,7 +98,7 @@ class Transfer:
                 break
             wait = asked or delay
             if not o.silent:
-                text = f"Warning: Problem{_problem(error)}. Will retry in {wait:g} seconds. {left} retries left.\n"
+                text = f"Warning: Problem{problem_of(error)}. Will retry in {wait:g} seconds. {left} retries left.\n"
                 self._proc.stderr.write(encode(text))
             await pause_for(wait)
             delay = delay if o.retry_delay else min(delay * 2, LONGEST_PAUSE)
@@ -121,60 +121,46 @@ class Transfer:
     async def _attempt(self) -> CurlError | None:
         """One try. A status that is worth a retry is an error of status OK, if it is the last one."""
         o, self._started = self._o, time.monotonic()
-        self._wrote, self._writer = 0, None
+        self._wrote, self._writer, self._unshown = 0, None, None
+        error: CurlError | None = None
         try:
             async with asyncio.timeout(o.max_time or None) as bound:
                 await self._follow()
-        except CurlError as error:
-            return error
+        except CurlError as found:
+            error = found
         except NetworkFailure as failure:
-            return self._failed(failure)
+            error = error_of(failure, self._place, self._started, self._missing())
         except TimeoutError:
             if not bound.expired():
                 raise
-            return self._timed_out()
+            error = self._timed_out()
         finally:
             self.report.time_total = time.monotonic() - self._started
             if self._writer is not None and self._writer is not self._proc.stdout:
                 await self._proc.close(self._writer)
+        if error is not None:
+            if self._unshown is not None and error.status in _AFTER_SENDING:
+                self._tell(verbose.sent(self._unshown))
+            if not error.always:
+                self._tell(verbose.failed(error.text))
+            return error
         if self.report.status in PASSING and o.retry:
             return CurlError(Status.OK, "", transient=True)
         return None
+
+    def _missing(self) -> int | None:
+        """Bytes of the body that did not come; None where the server did not say its length."""
+        return None if self._length is None else self._length - self._wrote
+
+    def _tell(self, *lines: bytes) -> None:
+        """Show something with -v."""
+        if self._o.verbose:
+            self._proc.stderr.write(b"".join(lines))
 
     def _timed_out(self) -> CurlError:
         took = round((time.monotonic() - self._started) * 1000)
         size = f"{self._wrote} bytes" if self._length is None else f"{self._wrote} out of {self._length} bytes"
         return CurlError(Status.TIMEOUT, f"Operation timed out after {took} milliseconds with {size} received", True)
-
-    def _failed(self, failure: NetworkFailure) -> CurlError:
-        kind, place = failure.kind, self._place
-        took = round((time.monotonic() - self._started) * 1000)
-        host, port = (place.host, place.port) if place is not None else ("", 0)
-        if kind is FailureKind.REFUSED:
-            return CurlError(Status.CONNECT, failure.text, always=True)
-        if kind is FailureKind.OFF:
-            return CurlError(Status.RESOLVE, failure.text, always=True)
-        if kind is FailureKind.LIMIT:
-            return CurlError(Status.SIZE, failure.text, always=True)
-        if kind is FailureKind.TIMEOUT:
-            if failure.text != kind.value:
-                return CurlError(Status.TIMEOUT, failure.text, always=True)
-            return CurlError(Status.TIMEOUT, f"Connection timed out after {took} milliseconds", True)
-        if kind is FailureKind.PARTIAL:
-            left = "" if self._length is None else f" with {self._length - self._wrote} bytes remaining to read"
-            return CurlError(Status.PARTIAL, f"transfer closed{left or ' with outstanding read data remaining'}")
-        status, text = {
-            FailureKind.RESOLVE: (Status.RESOLVE, f"Could not resolve host: {host}"),
-            FailureKind.CONNECT: (
-                Status.CONNECT, f"Failed to connect to {host} port {port} after {took} ms: Couldn't connect to server"
-            ),
-            FailureKind.CERTIFICATE: (Status.CERTIFICATE, _certificate_text(failure.text, host) + CERTIFICATE_HELP),
-            FailureKind.TLS: (Status.TLS, "TLS connect error: the server does not speak TLS, or not this version"),
-            FailureKind.EMPTY: (Status.EMPTY, "Empty reply from server"),
-            FailureKind.RESET: (Status.RECEIVE, "Recv failure: Connection reset by peer"),
-            FailureKind.PROTOCOL: (Status.PROTOCOL, "Received HTTP/0.9 when not allowed"),
-        }[kind]  # fmt: skip
-        return CurlError(status, text, transient=kind is FailureKind.RESOLVE and bool(self._o.retry))
 
     # ---------------------------------------------------------------------------------------------- following
 
@@ -201,14 +187,17 @@ class Transfer:
             self._place = at
             head = [f"{method} {at.request_line} HTTP/1.1", *(f"{name}: {text}" for name, text in headers), ""]
             report.size_request += sum(len(encode(line)) + 2 for line in head)
-            if o.verbose:
-                self._proc.stderr.write(encode("".join(f"> {line}\r\n" for line in head)))
+            self._unshown = head
             waits = Waits(o.connect_timeout or None, None, not o.insecure, self._shared.authorities)
             caller = self._shared.door.caller("curl")
             async with self._shared.door.door.open(caller, method, at, headers, body, waits=waits) as exchange:
+                self._tell(verbose.connected(at, exchange.address), verbose.sent(head), verbose.received(exchange))
+                self._unshown = None
                 following = await self._received(exchange, at, method, payload, resume)
+            self._tell(verbose.left(at))
             if following is None:
                 return
+            self._tell(verbose.redirected(following))
             if following.scheme not in protocols(o.proto_redir) & usable:
                 text = f'Protocol "{following.scheme}" not supported or disabled in libcurl'
                 raise CurlError(Status.PROTOCOL, text)
@@ -301,14 +290,12 @@ class Transfer:
         self._fill_in(exchange, at, payload)
         if self._shared.jar is not None:
             self._shared.jar.take(at, exchange.headers)
-        head = _head_of(exchange)
+        head = verbose.head_of(exchange)
         report.size_header += len(head)
-        if o.verbose:
-            self._proc.stderr.write(b"".join(b"< " + line + b"\n" for line in head.split(b"\n")[:-1]))
         if self._shared.dump is not None:
             self._shared.dump.write(head)
         location = exchange.header("location") if exchange.status in REDIRECTS else None
-        following = None
+        following, report.redirect_url = None, ""
         if location is not None:
             try:
                 following = at.join(location)
@@ -322,6 +309,9 @@ class Transfer:
                     raise CurlError(Status.PROTOCOL if scheme else Status.URL, text) from None
         failed = exchange.status >= 400 and (o.fail or o.fail_with_body)
         if failed and not o.fail_with_body:
+            if o.include or o.head:
+                await self._open_output(exchange, append=False)
+                await self._write(head)
             raise self._http_error(exchange.status)
         follows = following is not None and (o.location or o.location_trusted)
         self._length = length_of(exchange) if method != "HEAD" else 0
@@ -329,8 +319,8 @@ class Transfer:
             if o.include or o.head:
                 await self._write(head)
             return following
-        if resume and exchange.status == 416:
-            return None
+        if resume and (exchange.status == 416 or (exchange.status == 200 and self._length == resume)):
+            return None  # all of it is there
         if resume and exchange.status == 200 and method == "GET":
             text = "HTTP server doesn't seem to support byte ranges. Cannot resume."
             raise CurlError(Status.RANGE, text)
@@ -442,7 +432,7 @@ class Transfer:
                 await make_dirs(self._proc.fs, self._proc.path(posixpath.dirname(name) or "."))
             self._writer = await self._proc.create(name, append=append)
         except OSError as error:
-            if not self._o.silent or self._o.show_error:
+            if not self._o.silent:
                 self._proc.stderr.write(encode(f"Warning: Failed to open the file {name}: {reason(error)}\n"))
             raise CurlError(Status.WRITE, "Failure writing output to destination") from None
 
@@ -460,21 +450,6 @@ class Transfer:
         await self._proc.budget.yield_turn()
 
 
-def _problem(error: CurlError) -> str:
-    """Why there is another try."""
-    if error.status is Status.CONNECT:
-        return " : connection refused"
-    if not error.transient:
-        return " (retrying all errors)"
-    return " : timeout" if error.status in (Status.TIMEOUT, Status.RESOLVE) else " : HTTP error"
-
-
-def _certificate_text(text: str, host: str) -> str:
-    if "mismatch" in text:
-        return f"SSL: no alternative certificate subject name matches target host name '{host}'"
-    return f"SSL certificate problem: {text}"
-
-
 def _parse(url: str, scheme: str = "http") -> Target:
     try:
         return parse_url(url, scheme=scheme)
@@ -486,10 +461,3 @@ def _bad(error: BadURL) -> CurlError:
     if isinstance(error, BadScheme):
         return CurlError(Status.PROTOCOL, f'Protocol "{error.scheme}" not supported or disabled in libcurl')
     return CurlError(Status.URL, "URL using bad/illegal format or missing URL")
-
-
-def _head_of(exchange: Exchange) -> bytes:
-    first = f"{exchange.version} {exchange.status} {exchange.reason}".rstrip(" ") if exchange.reason else (
-        f"{exchange.version} {exchange.status} "
-    )  # fmt: skip
-    return encode("\r\n".join([first, *(f"{name}: {text}" for name, text in exchange.headers), "", ""]))

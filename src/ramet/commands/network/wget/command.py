@@ -33,6 +33,8 @@ async def _wget(proc: Proc, o: WgetOptions, operands: list[str]) -> int:
             proc.stderr.write(encode(f"{o.output}: {reason(error)}\n"))
             return GENERIC
     status = 0
+    if o.spider:
+        run.say("Spider mode enabled. Check if remote file exists.\n")
     try:
         for at, url in enumerate(urls):
             if at and o.wait:
@@ -101,6 +103,7 @@ COMMANDS = [
             "--show-progress",
             "--progress=",
             "--no-hsts",
+            "--waitretry=",
             "-4 --inet4-only",
             "-6 --inet6-only",
             "--no-proxy",

@@ -36,6 +36,8 @@ REDIRECTS: Final = frozenset((300, 301, 302, 303, 307, 308))
 MOST_PAGE: Final = 32 << 20
 """Bytes of a page that is searched for links."""
 LONGEST_PAUSE: Final = 10.0
+_WHILE_WAITING: Final = (FailureKind.EMPTY, FailureKind.RESET, FailureKind.TIMEOUT)
+"""What ends a request that was sent, before there is an answer."""
 pause_for = asyncio.sleep
 """Waits between retries."""
 
@@ -93,9 +95,11 @@ class Download:
             try:
                 return await self._attempt()
             except WgetError as error:
-                if not error.transient or count == o.tries:
+                if not error.transient:
                     raise
-                run.say(f"{error.text}\nRetrying.\n\n")
+                if count == o.tries:
+                    raise WgetError(error.status, f"{error.text}Giving up.\n") from None
+                run.say(f"{error.text}Retrying.\n\n")
                 await pause_for(min(float(count), LONGEST_PAUSE))
 
     async def _attempt(self) -> tuple[Target, bytes]:
@@ -104,9 +108,10 @@ class Download:
         while hops <= o.max_redirect:
             caller = run.door.caller("wget")
             waits = Waits(o.timeout or None, o.timeout or None, not o.insecure)
-            headers = self._headers(target, content)
+            headers, answered = self._headers(target, content), False
             try:
                 async with run.door.door.open(caller, method, target, headers, content, waits=waits) as exchange:
+                    answered = True
                     self._show(exchange, target)
                     if self._asks(exchange, target):
                         self._signs = True
@@ -115,7 +120,9 @@ class Download:
                     if location is None:
                         return target, await self._take(exchange, target)
             except NetworkFailure as failure:
-                raise _failed(failure, target) from None
+                if not answered and failure.kind in _WHILE_WAITING:
+                    run.say(_sent_to(target))
+                raise self._failed(failure, target) from None
             run.say(f"Location: {location} [following]\n")
             try:
                 target = target.join(location)
@@ -124,13 +131,14 @@ class Download:
             if exchange.status not in (307, 308) and method == "POST":
                 method, content = "GET", None
             hops += 1
-            run.say(f"--{run.stamp()}--  {target.url}\n")
+            if hops <= o.max_redirect:
+                run.say(f"--{run.stamp()}--  {target.url}\n")
         raise WgetError(SERVER, f"{o.max_redirect} redirections exceeded.")
 
     def _show(self, exchange: Exchange, target: Target) -> None:
         run = self._run
-        run.say(f"Connecting to {target.host}:{target.port}... connected.\n")
-        run.say(f"HTTP request sent, awaiting response... {exchange.status} {exchange.reason}\n")
+        run.say(_sent_to(target))
+        run.say("\n" if run.o.server_response else f"{exchange.status} {exchange.reason}\n")
         if run.o.server_response:
             lines = [f"{exchange.version} {exchange.status} {exchange.reason}"]
             lines += [f"{key}: {text}" for key, text in exchange.headers]
@@ -181,16 +189,21 @@ class Download:
             text = f"{run.stamp()} ERROR {exchange.status}: {exchange.reason or 'Unknown'}."
             if o.spider and exchange.status == 404:
                 text = "Remote file does not exist -- broken link!!!"
-            elif o.terse:
-                text = f"{target.url}:\n{text}"
+            text = f"{target.url}:\n{text}" if o.terse else f"{text}\n"
             refused = WgetError(AUTHENTICATION if exchange.status == 401 else SERVER, text)
             if not o.content_on_error:
                 raise refused
-        total = length_of(exchange)
+        before = self._have if exchange.status == 206 else 0
+        length = length_of(exchange)
         kind = (exchange.header("content-type") or "").partition(";")[0]
-        run.say(f"Length: {'unspecified' if total is None else total}{f' [{kind}]' if kind else ''}\n")
+        shown = "unspecified" if length is None else _bytes(before + length)
+        left = f", {_bytes(length)} remaining" if before and length is not None else ""
+        run.say(f"Length: {shown}{left}{f' [{kind}]' if kind else ''}\n")
         if o.spider:
             run.say("Remote file exists.\n\n")
+            if o.terse and not o.quiet:
+                line = f"{run.stamp()} URL: {target.url} {exchange.status} {exchange.reason}\n"
+                run.proc.stderr.write(encode(line))
             return b""
         if o.content_disposition and not self._named and not self._have and (said := attachment_name(exchange)):
             self._name = posixpath.join(o.prefix, said) if o.prefix else said
@@ -198,12 +211,36 @@ class Download:
         run.say(f"Saving to: ‘{shown}’\n\n")
         keep = self._page and kind in ("text/html", "application/xhtml+xml")
         size, kept = await self._write(exchange, keep)
-        run.say(f"{run.stamp()} - ‘{shown}’ saved [{size}{'' if total is None else f'/{total}'}]\n\n")
+        parts = f"[{before + size}{'' if length is None else f'/{before + length}'}]"
+        run.say(f"{run.stamp()} - {'written to stdout' if o.output == '-' else f'‘{shown}’ saved'} {parts}\n\n")
         if o.terse and not o.quiet:
-            run.proc.stderr.write(encode(f'{run.stamp()} URL:{target.url} [{size}] -> "{shown}" [1]\n'))
+            named = "-" if o.output == "-" else shown
+            run.proc.stderr.write(encode(f'{run.stamp()} URL:{target.url} {parts} -> "{named}" [1]\n'))
         if refused is not None:
             raise refused
         return kept
+
+    def _failed(self, failure: NetworkFailure, target: Target) -> WgetError:
+        """The message and the status of wget; one that is transient goes on with `Retrying.` or `Giving up.`"""
+        kind, place = failure.kind, f"{target.host}:{target.port}"
+        if kind in (FailureKind.REFUSED, FailureKind.OFF, FailureKind.LIMIT):
+            return WgetError(NETWORK, f"wget: {failure.text}", always=True)
+        if kind is FailureKind.RESOLVE:
+            return WgetError(NETWORK, f"wget: unable to resolve host address ‘{target.host}’")
+        if kind is FailureKind.CONNECT:
+            return WgetError(NETWORK, f"Connecting to {place}... failed: Connection refused.")
+        if kind is FailureKind.CERTIFICATE:
+            text = f"ERROR: cannot verify {target.host}'s certificate: {failure.text}.\n"
+            return WgetError(TLS, f"{text}To connect to {target.host} insecurely, use `--no-check-certificate'.")
+        if kind is FailureKind.TLS:
+            return WgetError(NETWORK, "Unable to establish SSL connection.")
+        if kind is FailureKind.PROTOCOL:
+            return WgetError(PROTOCOL, f"{place}: {failure.text}.")
+        if kind is FailureKind.PARTIAL:
+            text = f"{self._run.stamp()} - Connection closed at byte {self._have}. "
+        else:
+            text = "No data received.\n" if kind is FailureKind.EMPTY else f"Read error ({failure.text}) in headers.\n"
+        return WgetError(NETWORK, text, transient=True)
 
     async def _write(self, exchange: Exchange, keep: bool) -> tuple[int, bytes]:
         """Write what the file does not have yet; returns the size of the answer, and what it says if it is kept."""
@@ -238,9 +275,22 @@ class Download:
             raise WgetError(FILE, why) from None
 
 
+def _sent_to(target: Target) -> str:
+    return f"Connecting to {target.host}:{target.port}... connected.\nHTTP request sent, awaiting response... "
+
+
+def _bytes(size: int) -> str:
+    """A size as wget shows it: `10240 (10K)`."""
+    if size < 1024:
+        return str(size)
+    power = min((size.bit_length() - 1) // 10, 4)
+    value = size / 1024**power
+    return f"{size} ({value:.{1 if value < 10 else 0}f}{' KMGT'[power]})"
+
+
 def parsed(url: str) -> Target:
     try:
-        return parse_url(url)
+        return parse_url(url.replace(" ", "%20"))
     except BadScheme as error:
         raise WgetError(GENERIC, f"{url}: Unsupported scheme ‘{error.scheme}’.") from None
     except BadURL as error:
@@ -275,21 +325,3 @@ def name_of(target: Target, o: WgetOptions) -> str:
     if target.query is not None:
         name += "?" + target.query.replace("/", "%2F")
     return posixpath.join(o.prefix, name) if o.prefix else name
-
-
-def _failed(failure: NetworkFailure, target: Target) -> WgetError:
-    kind, place = failure.kind, f"{target.host}:{target.port}"
-    if kind in (FailureKind.REFUSED, FailureKind.OFF, FailureKind.LIMIT):
-        return WgetError(NETWORK, f"wget: {failure.text}", always=True)
-    if kind is FailureKind.RESOLVE:
-        return WgetError(NETWORK, f"wget: unable to resolve host address ‘{target.host}’")
-    if kind is FailureKind.CONNECT:
-        return WgetError(NETWORK, f"Connecting to {place}... failed: Connection refused.")
-    if kind is FailureKind.CERTIFICATE:
-        text = f"ERROR: cannot verify {target.host}'s certificate: {failure.text}.\n"
-        return WgetError(TLS, f"{text}To connect to {target.host} insecurely, use `--no-check-certificate'.")
-    if kind is FailureKind.TLS:
-        return WgetError(NETWORK, "Unable to establish SSL connection.")
-    if kind is FailureKind.PROTOCOL:
-        return WgetError(PROTOCOL, f"{place}: {failure.text}.")
-    return WgetError(NETWORK, f"{place}: {failure.text}.", transient=True)
