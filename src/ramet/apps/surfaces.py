@@ -135,6 +135,7 @@ ELSEWHERE: Final = {
 """Routes without a verb, and what to use on the command line."""
 
 NOT_AFAR: Final = {
+    "StoredWorkspace.unsaved": "a server commits before it answers; compare revisions with `patch`",
     "Store.repository": "internal to the store",
     "Store.deliver": "the delivering process saves its position in the store",
     "Store.open_with": "the server's options and configuration decide how a workspace opens",

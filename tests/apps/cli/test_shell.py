@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.apps.cli.runner import invoke
 
 from ramet import Workspace
 from ramet.core.terminal import TerminalInput
@@ -153,3 +154,15 @@ def test_an_undo_reaches_the_directories_that_are_mounted_live(tmp_path: Path) -
     assert ramet("exec", "w", "cat /live/f; ls /") == "one\nhome\nlive\ntmp\n"
     ramet("revert", "w@1")
     assert not (folder / "outside").exists() and (folder / ".env").exists()
+
+
+def test_diff_shows_what_was_edited_in_place_moved_and_made(tmp_path: Path) -> None:
+    store = ["--store", str(tmp_path)]
+    assert invoke([*store, "create", "w"]).exit_code == 0
+    assert invoke([*store, "exec", "w", "mkdir /d; seq 3 > /f; echo 1 > /d/g"]).exit_code == 0
+    lines = ("sed -i s/2/two/ /f; mv /d /e", "!diff", "echo ---", "cd /e", "!diff ../f", "!commit", "!diff")
+    told = invoke([*store, "shell", "w"], stdin="\n".join(lines) + "\n").output
+    whole, narrowed = told.split("---\n", 1)
+    assert "-2\n+two\n" in whole and "rename from d/g\nrename to e/g\n" in whole and "40755" not in whole
+    assert narrowed.startswith("diff --git a/f b/f\n") and "rename" not in narrowed
+    assert narrowed.endswith("w-2\nnothing differs\n")

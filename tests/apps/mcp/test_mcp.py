@@ -36,9 +36,13 @@ async def _exercise(client: Any) -> None:
     assert (await call("glob", pattern="*.txt", path="/d"))["text"] == "/d/a.txt\n"
     assert (await call("grep", pattern="o.e", path="/d"))["text"] == "/d/a.txt:1:one\n"
     assert [row["name"] for row in (await call("ls", path="/d"))["entries"]] == ["a.txt"]
+    unsaved = await call("ws_diff")
+    assert unsaved["state"] == "not committed yet" and "-two\n+2\n" in unsaved["patch"]["text"]
     await call("ws_commit", message="second")
     assert (await call("ws_log"))["total"] >= 2
     assert {"path": "/d/a.txt", "what": "modified", "old": None} in (await call("ws_diff"))["changes"]
+    since = await call("ws_diff", older="1", newer="head")
+    assert since["state"] == "committed" and "-two\n+2\n" in since["patch"]["text"]
     await call("ws_revert", revision=first["revision"], path="/d/a.txt")
     assert (await call("read", path="/d/a.txt"))["text"] == "one\ntwo"
     long = await call("bash", command="seq 100000")

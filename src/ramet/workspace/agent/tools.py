@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from itertools import count
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core import ops
 from ramet.core.errors import LimitExceeded, RametError, reason
@@ -22,6 +22,9 @@ from ramet.workspace.stored.costs import total_costs
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import StoredWorkspace
 from ramet.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ramet.workspace.stored.file_patch import FilePatch
 
 MAX_OUTPUT: Final = 30_000
 """Characters of output per result."""
@@ -214,12 +217,19 @@ async def _log(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> 
 
 
 async def _diff(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
-    _, handle = box.stored()
-    found = await asyncio.to_thread(handle.diff, given.get("older"), given.get("newer"))
+    ws, handle = box.stored()
+    older, newer = given.get("older"), given.get("newer")
+    found: list[FilePatch] = []
+    if older is None and newer is None and getattr(ws, "lease", None) is not None:  # a server has committed
+        found = await ws.unsaved()
+    shown = "not committed yet" if found else "committed"
+    if not found:
+        found = await asyncio.to_thread(lambda: list(handle.patch(older, newer)))
+    text = await asyncio.to_thread(lambda: b"".join(line for one in found for line in one.lines()))
     return {
-        "changes": [{"path": d.path, "what": d.what, "old": d.old} for d in found[:MAX_ENTRIES]],
-        "total": len(found),
-    }
+        "changes": [{"path": one.path, "what": one.what, "old": one.old} for one in found[:MAX_ENTRIES]],
+        "total": len(found), "state": shown, "patch": await box.bound_output(text),
+    }  # fmt: skip
 
 
 async def _costs(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
@@ -284,7 +294,8 @@ TOOLS: Final[dict[str, Tool]] = {
              _grep, read_only=True),
         Tool("ws_log", "List the revisions of the workspace, newest first.", {"limit": {"type": "integer"}}, (), _log,
              read_only=True),
-        Tool("ws_diff", "Show which paths changed from an older to a newer revision; with one, which paths it changed.",
+        Tool("ws_diff", "Show a patch from an older to a newer revision; with one, what it changed. "
+             "Without any, what is not committed yet; if all is, what the newest revision changed.",
              {"older": _REVISION, "newer": _REVISION}, (), _diff, read_only=True),
         Tool("ws_commit", "Commit everything as a revision.", {"message": _text("What was done.")}, (), _commit),
         Tool("ws_fork", "Create a workspace from a revision of this one, or from its current state.",

@@ -5,7 +5,8 @@ It runs in a thread. Memory mounts are forks that no call changes any more; dire
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -140,21 +141,31 @@ class CommitWriter:
         self._withheld: list[str] = []
 
     def write(self, found: CommitInput) -> CommitResult:
-        writer: PackWriter = self._ws.repository.writer(self._ws.name)
-        states: list[MountState] = []
-        try:
+        with self._packing() as writer:
+            states: list[MountState] = []
             for mount in self._ws.mounts(scratch=True):
                 state = self._mount(mount, writer, found.forks)
                 pins = found.pins.get(state.prefix)
                 states.append(state if pins is None else replace(state, pin=pins.write(writer)))
             kernel = write_chunk(writer, found.kernel)
             history = self._segments.write(writer, found.segments, found.oldest)
+        suspected = () if self._scanner is None else self._scanner.findings
+        return CommitResult(tuple(states), kernel, history, self._trees, tuple(sorted(self._withheld)), suspected)
+
+    def write_mounts(self, forks: Mapping[str, RAMResource]) -> tuple[MountState, ...]:
+        """Write the trees of the mounts alone: a commit that follows finds them in the store."""
+        with self._packing() as writer:
+            return tuple(self._mount(mount, writer, forks) for mount in self._ws.mounts(scratch=True))
+
+    @contextmanager
+    def _packing(self) -> Iterator[PackWriter]:
+        writer = self._ws.repository.writer(self._ws.name)
+        try:
+            yield writer
             writer.finish()
         except BaseException:
             writer.abandon()
             raise
-        suspected = () if self._scanner is None else self._scanner.findings
-        return CommitResult(tuple(states), kernel, history, self._trees, tuple(sorted(self._withheld)), suspected)
 
     def _mount(self, mount: Mount, writer: PackWriter, forks: Mapping[str, RAMResource]) -> MountState:
         prefix = str(mount.prefix)

@@ -20,6 +20,7 @@ from ramet.store.verbs.diff import ChangeKind, Difference
 if TYPE_CHECKING:
     from ramet.store.model.revisions import Revision
     from ramet.store.refs.resolve import RevisionLike
+    from ramet.store.repository import Repository
 
 PATCH_BYTES: Final = 4 * 1024 * 1024
 """Size of a file up to which its lines are compared."""
@@ -32,6 +33,22 @@ class Revisions(Protocol):
     def find(self, revision: RevisionLike | None = None) -> Revision: ...
     def show(self, path: str, revision: RevisionLike | None = None) -> Iterator[bytes]: ...
     def diff(self, older: RevisionLike | None = None, newer: RevisionLike | None = None) -> list[Difference]: ...
+
+
+class UnsavedRevisions:
+    """The last revision of an open workspace, and a revision of its present state that nothing names."""
+
+    def __init__(self, repository: Repository, base: Revision | None, now: Revision) -> None:
+        self._repository, self._base, self._now = repository, base, now
+
+    def find(self, revision: RevisionLike | None = None) -> Revision:
+        return self._now if self._base is None or revision is self._now else self._base
+
+    def show(self, path: str, revision: RevisionLike | None = None) -> Iterator[bytes]:
+        return self._repository.read_file(self.find(revision), path)
+
+    def diff(self, older: RevisionLike | None = None, newer: RevisionLike | None = None) -> list[Difference]:
+        return self._repository.diff(self._base, self._now)
 
 
 @dataclass(frozen=True)
@@ -98,7 +115,7 @@ def file_patches(
         before = after.parents[0].hex() if after.parents else None
     tops = tuple(f"{path.rstrip('/')}/" for path in paths)
     chosen = [one for one in differences if not tops or f"{one.path}/".startswith(tops)]
-    full = {one.path.rpartition("/")[0] for one in chosen}
+    full = {path.rpartition("/")[0] for one in chosen for path in (one.path, one.old) if path}
     for one in chosen:
         if _is_directory(one) and one.what != "modified" and one.path in full:
             continue  # the entries below it say it

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import time
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -53,6 +53,7 @@ from ramet.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from ramet.workspace.stored.drafts import Drafter
+    from ramet.workspace.stored.file_patch import FilePatch
 
 COMMIT_RETRIES: Final = 3
 """Retries of a commit after a collection removed what it had written."""
@@ -298,6 +299,28 @@ class StoredWorkspace(Workspace):
         return await self._commit_locked(
             CommitRequest(author=author, progress=progress, subject=subject, allow_none=unused)
         )
+
+    async def unsaved(self, paths: Iterable[str] = ()) -> list[FilePatch]:
+        """Return what the next commit would record, as a patch per changed path."""
+        from ramet.workspace.stored.file_patch import UnsavedRevisions, file_patches
+
+        async with self._commit_lock:
+            if self.lease is None:
+                why = "cannot compare a past state: it saves nothing"
+                raise RametError("unsupported", why, "fork it, and open the fork")
+            await self.sync()
+            writer = CommitWriter(self, self._directories, self._segments)
+            mounts = await asyncio.to_thread(writer.write_mounts, self._forks(()))
+            base = self.base
+            pins = {} if base is None else {mount.prefix: mount.pin for mount in base.mounts}
+            mounts = tuple(replace(mount, pin=pins.get(mount.prefix)) for mount in mounts)
+        chosen = tuple(str(parse(path)) for path in paths)
+
+        def compare() -> list[FilePatch]:
+            now = Revision(self.name, 0, () if base is None else (base.id,), "", mounts, time=self.settings.clock())
+            return list(file_patches(UnsavedRevisions(self.repository, base, now), base, now, chosen))
+
+        return await asyncio.to_thread(compare)
 
     def _lasting_state(self) -> dict[str, Any]:
         """Return the kernel state without records, and without what every command changes."""

@@ -58,7 +58,6 @@ from ramet.workspace.loop_thread import LoopThread
 if TYPE_CHECKING:
     from ramet.apps.client.client import RemoteStore
     from ramet.workspace.config import Config
-    from ramet.workspace.stored.file_patch import FilePatch
     from ramet.workspace.stored.store import Store, WorkspaceOpener
 
 T = TypeVar("T")
@@ -71,7 +70,7 @@ VERBS: Final = {
     "!log": ("[NUMBER]", "show the newest revisions"),
     "!show": ("[REVISION:]PATH", "print a file of a revision; without one, of the newest"),
     "!blame": ("PATH", "show who wrote each line up to the newest revision"),
-    "!diff": ("", "show changes since the last revision"),
+    "!diff": ("[PATH...]", "show changes since the last revision"),
     "!undo": ("[AGENT]", "undo the last change, or what an agent changed; later changes stay"),
     "!revert": ("REVISION [PATH...]", "restore a past revision, all of it or some paths"),
     "!rewind": ("[REVISION]", "make everything what it was one revision before, or at this one"),
@@ -424,32 +423,9 @@ class Terminal:
     def _cwd(self) -> object:
         return self._ws.get_session().cwd
 
-    def _diff(self, _: str) -> None:
-        seen: dict[str, str] = {}
-        for operation in reversed(self._ws.history.since(self._since)):
-            if operation.verb in WRITES and not operation.error:
-                seen[operation.path] = operation.verb
-        show_patches(patch for path in sorted(seen) if (patch := self._unsaved(path)) is not None)
-
-    def _unsaved(self, path: str) -> FilePatch | None:
-        """Compare a path with the last revision; None where the content is the same, or it is no file."""
-        from ramet.core.paths import parse
-        from ramet.core.stat import Kind
-        from ramet.workspace.stored.file_patch import file_patch
-
-        async def now() -> bytes | None:
-            try:
-                found = await self._ws.fs.stat(parse(path))
-                return await self._ws.fs.read_bytes(parse(path)) if found.kind is Kind.FILE else None
-            except OSError:
-                return None
-
-        before: bytes | None = None
-        if self._store[self._ws.name].head is not None:
-            with contextlib.suppress(RametError):  # the path is new, or was no file
-                before = b"".join(self._store[self._ws.name].show(path))
-        after = self._loop.run(now())
-        return None if before == after else file_patch(path, before, after)
+    def _diff(self, words: str) -> None:
+        paths = [self._absolute(path) for path in shlex.split(words)]
+        show_patches(self._loop.run(self._ws.unsaved(paths)))
 
     def _fork(self, name: str) -> None:
         if not name:
@@ -493,8 +469,9 @@ class RemoteTerminal(Terminal):
         print(made.name)
         report_note(made, _message(message))
 
-    def _diff(self, _: str) -> None:
-        show_patches(self._store[self._ws.name].patch(self._ws.revision))
+    def _diff(self, words: str) -> None:
+        paths = [self._absolute(path) for path in shlex.split(words)]
+        show_patches(self._store[self._ws.name].patch(self._ws.revision, paths=paths))
 
     def _mounts(self, _: str) -> None:
         for mount in self._loop.run(self._ws.mounts()):
