@@ -185,7 +185,7 @@ def forms(value: str) -> list[str]:
         return []
     in_json = json.dumps(value)[1:-1]
     found = [value, quote(value, safe=""), quote(value), in_json, in_json.replace("/", "\\/")]
-    for before in range(3):  # bytes; the characters at both ends also depend on what stands beside the secret
+    for before in range(3):  # bytes; the characters at both ends also depend on what is next to the secret
         plain = b"\0" * before + encode(value)
         inner = base64.b64encode(plain)[(0, 2, 3)[before] : len(plain) * 8 // 6].decode()
         found += [inner] if len(inner) >= SHORTEST_BASE64 else []
