@@ -85,6 +85,10 @@ class Daemon:
     """Wait until none is left."""
     signal: Callable[[int], None]
     """Signal all of them."""
+    silent: Callable[[], Awaitable[object]]
+    """Wait until they print nothing more that anybody reads."""
+    outputs: Sequence[int] = ()
+    """The descriptors of the program at which they still print."""
 
 
 @dataclass(frozen=True, slots=True)

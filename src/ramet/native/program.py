@@ -4,7 +4,8 @@
   kernel pipe on the program's side and is pumped with back-pressure: a full reader stops the program.
 - Input that the program did not read goes back to its stream, so that `while read x; do program; done` sees all lines.
 - A cancelled stage kills the program's whole process tree before it returns.
-- What a daemon prints after its program has ended is discarded; it is a job of its shell.
+- What a program leaves behind is a job of its shell. What that prints arrives as long as its call lasts; a command
+  substitution waits for it. After the call it is discarded.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ramet.core.errors import fail, strerror
+from ramet.core.errors import RametError, fail, strerror
 from ramet.core.proc import Daemon, Proc
 from ramet.core.signals import BySignal
 from ramet.core.streams import FileStream, Null, PipeReader, PipeWriter, Reader, Writer
@@ -65,11 +66,17 @@ class _Ending:
 
 
 class Daemons:
-    """Process trees that outlive their program: their pipes are drained, and they end with the box."""
+    """Process trees that outlive their program: their pipes are read until they end, and they end with the box."""
 
     def __init__(self) -> None:
         self._fds: dict[int, asyncio.AbstractEventLoop] = {}
         self._ended: dict[int, asyncio.Event] = {}
+        self._writers: dict[int, Writer] = {}
+        """Where output goes, by pipe."""
+        self._heard: dict[int, asyncio.Event] = {}
+        """Set when nobody reads the output of a pipe any more, or it has ended."""
+        self._waiting: dict[int, asyncio.Task[None]] = {}
+        """Pipes that are not read until their writer has room."""
 
     def drain(self, fd: int, ended: asyncio.Event | None = None) -> None:
         """Discard what arrives at a pipe until its end, and close it; then set `ended`."""
@@ -79,6 +86,26 @@ class Daemons:
         if ended is not None:
             self._ended[fd] = ended
         loop.add_reader(fd, self._read, fd)
+
+    def pass_on(self, fd: int, writer: Writer) -> asyncio.Event:
+        """Write what arrives at a pipe until it ends or the writer is let go of; the event says that."""
+        self._writers[fd] = writer
+        heard = self._heard[fd] = asyncio.Event()
+        self.drain(fd)
+        return heard
+
+    def let_go(self, writers: Sequence[Writer]) -> None:
+        """Discard what these would get from now on: their call has ended."""
+        for fd in [fd for fd, writer in self._writers.items() if any(writer is one for one in writers)]:
+            self._discard(fd)
+
+    def _discard(self, fd: int) -> None:
+        self._writers.pop(fd, None)
+        if (heard := self._heard.pop(fd, None)) is not None:
+            heard.set()
+        if (task := self._waiting.pop(fd, None)) is not None:
+            task.cancel()
+            self._fds[fd].add_reader(fd, self._read, fd)
 
     def tell(self, fd: int, message: bytes) -> None:
         """Send a message to the worker of a process tree, if there still is one."""
@@ -96,20 +123,49 @@ class Daemons:
         except OSError:
             data = b""
         if not data:
-            self._fds.pop(fd).remove_reader(fd)
+            self._fds[fd].remove_reader(fd)
             self._close(fd)
+        elif (writer := self._writers.get(fd)) is not None:
+            self._write(fd, writer, data)
+
+    def _write(self, fd: int, writer: Writer, data: bytes) -> None:
+        try:
+            writer.write(data)
+            if not writer.full:
+                return
+        except (OSError, RametError):  # its reader has gone, or has had enough
+            self._discard(fd)
+            return
+        loop = self._fds[fd]
+        loop.remove_reader(fd)
+        self._waiting[fd] = loop.create_task(self._resume(fd, writer))
+
+    async def _resume(self, fd: int, writer: Writer) -> None:
+        """Read a pipe again once its writer has room."""
+        try:
+            await writer.drain()
+        except (OSError, RametError):
+            self._discard(fd)
+            return
+        del self._waiting[fd]
+        self._fds[fd].add_reader(fd, self._read, fd)
 
     def _close(self, fd: int) -> None:
+        self._fds.pop(fd, None)
+        self._writers.pop(fd, None)
+        if (task := self._waiting.pop(fd, None)) is not None:
+            task.cancel()
         os.close(fd)
-        if (ended := self._ended.pop(fd, None)) is not None:
-            ended.set()
+        for event in (self._heard.pop(fd, None), self._ended.pop(fd, None)):
+            if event is not None:
+                event.set()
 
     def alive(self, seconds: float = 0.0) -> bool:
         """Whether a process is left, after waiting for the end of those that are ending."""
         deadline = time.monotonic() + seconds
         while self._fds:
             ready, _, _ = select.select([*self._fds], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
+            if not ready or any(fd in self._waiting for fd in ready):
                 return True
             for fd in ready:
                 self._read(fd)
@@ -121,7 +177,7 @@ class Daemons:
         except RuntimeError:
             running = None
         while self._fds:
-            fd, loop = self._fds.popitem()
+            fd, loop = next(iter(self._fds.items()))
             if loop is running:
                 loop.remove_reader(fd)
             self._close(fd)
@@ -533,14 +589,24 @@ class _Run:
             self._channel.close()
             return
         self._loop.remove_reader(self._channel)
-        for fd in self._ours.values():
-            self._daemons.drain(fd)
+        daemons, adopt = self._daemons, self._proc.services.adopt
+        adopted = adopt is not None and not sys.exc_info()[0]
+        printing = [number for number in self._ours if number in self._outputs] if adopted else []
+        heard = [daemons.pass_on(self._ours[number], self._outputs[number]) for number in printing]
+        for number, fd in self._ours.items():
+            if number not in printing:
+                daemons.drain(fd)
         channel, gone = self._channel.detach(), self._ending.gone  # closing the channel would kill them
-        self._daemons.drain(channel, gone)
-        if self._proc.services.adopt is not None and not sys.exc_info()[0]:
+        daemons.drain(channel, gone)
+        if adopt is not None and adopted:
             text = shlex.join(self._proc.argv)
             shown = text if len(text) <= TEXT else f"{text[:TEXT]}..."
-            self._proc.services.adopt(Daemon(shown, gone.wait, lambda n: self._daemons.tell(channel, b"s%d\n" % n)))
+
+            async def silent() -> None:
+                for one in heard:
+                    await one.wait()
+
+            adopt(Daemon(shown, gone.wait, lambda n: daemons.tell(channel, b"s%d\n" % n), silent, printing))
 
     def _close(self, number: int) -> None:
         fd = self._ours.pop(number, -1)

@@ -87,7 +87,7 @@ class Runtime:
         self._network: BoxNetwork | None = None
         self.ports = Ports(lambda: self._network, own=0 if proxy is None else PORT)
         """What listens on the loopback of the box."""
-        self._daemons = Daemons()
+        self.daemons = Daemons()
         most = options.limits.disk_bytes
         self.remote = RemoteMounts(self.layout.root, most)
         """Mounts that this process serves to programs."""
@@ -255,7 +255,7 @@ class Runtime:
     @property
     def idle(self) -> bool:
         """Whether no program runs, not even a daemon."""
-        return not self._running and not self._daemons.alive(ENDING_SECONDS)
+        return not self._running and not self.daemons.alive(ENDING_SECONDS)
 
     def _build(self) -> None:
         self._make_mount_points()
@@ -360,7 +360,7 @@ class Runtime:
         try:
             with self.remote.member(proc.fs) as caller:
                 status = await self._bounded(
-                    run_program(box, self._daemons, path, proc, env, caller.number, points), proc, caller
+                    run_program(box, self.daemons, path, proc, env, caller.number, points), proc, caller
                 )
                 await self.remote.settle(caller)
         finally:
@@ -430,7 +430,7 @@ class Runtime:
             self._box.kill()
             self._box = self._network = None
         self.ports.close()
-        self._daemons.close()
+        self.daemons.close()
 
     def close(self, stored: StoredTrees | None = None) -> None:
         """End all programs and delete the trees; what is stored may be a lower layer of the next box."""

@@ -115,6 +115,7 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
         finally:
             session.running = None
             if ws.programs is not None:
+                ws.programs.let_go((channels.stdout, channels.stderr))
                 await ws.programs.record_changes()
             USAGE.reset(counting)
             CURRENT.reset(current)

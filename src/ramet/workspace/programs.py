@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,7 @@ from ramet.core.errors import RametError, reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.proc import Exec, Proc
 from ramet.core.resource import Cap, Resource
+from ramet.core.streams import Writer
 from ramet.native.confinement import Point
 from ramet.native.fuse.mounts import REMEDY
 from ramet.native.lowers import StoredTrees
@@ -247,6 +248,10 @@ class NativePrograms:
         """Answer no program any more."""
         if self._proxy is not None:
             await self._proxy.stop()
+
+    def let_go(self, writers: Sequence[Writer]) -> None:
+        """Discard what daemons print to the streams of a call that has ended."""
+        self._runtime.daemons.let_go(writers)
 
     async def record_changes(self) -> None:
         """Add what programs changed since the last call to the open record."""

@@ -158,6 +158,21 @@ def test_two_sessions_share_the_box(native: Native) -> None:
     asyncio.run(steps())
 
 
+def test_what_is_left_behind_may_print_when_its_call_has_ended(native: Native) -> None:
+    """Nobody reads it; it gets no SIGPIPE, and what it printed before is there."""
+    chat = """perl -e 'fork and exit; $| = 1; print "first\n"; open G, ">", "/begun"; close G; open F, "<", "/go"; <F>;
+    print "x" x 1000, "\n" for 1 .. 5000; rename "/begun", "/said"'"""
+
+    async def steps() -> None:
+        async with Workspace(native=native) as ws:
+            first = await call(ws, f"mkfifo /go; {chat}; until [ -e /begun ]; do sleep 0.02; done")
+            assert (first.stdout, first.exit_code) == (b"first\n", 0)
+            second = await call(ws, "echo > /go; until [ -e /said ]; do sleep 0.02; done; jobs")
+            assert b"x" * 1000 not in second.stdout and second.exit_code == 0
+
+    asyncio.run(steps())
+
+
 def test_a_workspace_with_its_own_usr_is_refused(native: Native) -> None:
     ram = RAMResource()
     asyncio.run(ram.mkdir(parse("/usr")))

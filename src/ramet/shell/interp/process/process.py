@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Process:
-    __slots__ = ("_queued", "_resumed", "job", "killed", "pid", "program", "session", "started", "task")
+    __slots__ = ("_queued", "_resumed", "job", "killed", "pid", "program", "session", "silent", "started", "task")
 
     def __init__(self, pid: int, session: ShellState) -> None:
         self.pid, self.session, self.started = pid, session, session.shell.now()
@@ -29,6 +29,8 @@ class Process:
         """None where it had ended before its session came here."""
         self.program: Callable[[int], None] | None = None
         """Delivers signals to the program of the machine that it has become."""
+        self.silent: asyncio.Future[None] | None = None
+        """Done when what a program has left behind prints no more."""
         self._resumed: asyncio.Future[None] | None = None
         """What it waits for while it is stopped."""
         self._queued: list[int] = []

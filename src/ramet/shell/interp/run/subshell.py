@@ -336,7 +336,7 @@ def _then_cat(run: Run, last: Simple) -> Run:
 async def _last_writers(sh: ShellState, output: Description) -> None:
     """Wait for jobs that a substitution left behind with its output open."""
     while holders := [
-        process.task
+        process.silent or process.task
         for process in sh.shell.processes.values()
         if not process.task.done() and any(one is output for one in process.session.fds.values())
     ]:
