@@ -110,6 +110,8 @@ class Services:
     """Give the function that delivers signals to a program of the machine, and None when it has ended."""
     ignored: Callable[[], Iterable[int]] = tuple
     """The signals that a program of the machine is to ignore."""
+    rlimits: Callable[[], Mapping[str, tuple[int, int]]] = dict
+    """The soft and hard limits of a program of the machine beyond those of its box, by the name of the limit."""
     adopt: Callable[[Daemon], None] | None = None
     """Put what a program has left behind into the job table."""
 

@@ -15,7 +15,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -96,6 +96,8 @@ class Request:
     """The descriptors that lead to its terminal."""
     caller: int = 0
     """Its number among the callers of the box."""
+    rlimits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Limits of its own below those of the box, soft and hard; -1 for none."""
     points: tuple[Point, ...] = ()
     """What it may do where; empty when it may do all that the box may."""
 
@@ -337,6 +339,7 @@ class Box:
             "path": request.path, "argv": list(request.argv), "env": dict(request.env), "cwd": request.cwd,
             "fds": list(request.fds), "umask": request.umask, "ignored": list(request.ignored),
             "terminal": request.terminal, "lines": list(request.lines), "caller": request.caller,
+            "rlimits": dict(request.rlimits),
         }  # fmt: skip
         with theirs:
             fds = [theirs.fileno(), *request.fds.values()]

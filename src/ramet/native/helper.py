@@ -518,9 +518,13 @@ def spawn(request: Request, limits: Request, given: list[int], status: int) -> P
         name.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
         for name, value in request["env"].items()
     }
+    own = request["rlimits"]
+    early = {name: limits for name, limits in own.items() if name != "RLIMIT_AS"}  # the worker is larger than that
+    before = {name: resource.getrlimit(getattr(resource, name)) for name in early}
     defaults = [number for number in CATCHABLE if number not in request["ignored"]]
     for number in request["ignored"]:
         signal.signal(number, signal.SIG_IGN)
+    lower_limits(0, early)
     try:
         pid = os.posix_spawn(path, argv, env, file_actions=actions, setsid=True, setsigdef=defaults, setsigmask=())
     except OSError as error:
@@ -528,6 +532,8 @@ def spawn(request: Request, limits: Request, given: list[int], status: int) -> P
             raise
         argv = [b"sh", path, *argv[1:]]  # a script without `#!`, as the shell runs it
         pid = os.posix_spawn("/bin/sh", argv, env, file_actions=actions, setsid=True, setsigdef=defaults, setsigmask=())
+    lower_limits(0, before)
+    lower_limits(pid, own)
     try:
         with open(f"/proc/{pid}/oom_score_adj", "w") as file:
             file.write("500")  # the program dies before what watches it
@@ -542,6 +548,19 @@ def spawn(request: Request, limits: Request, given: list[int], status: int) -> P
         with socket.socket(fileno=os.dup(status)) as channel:
             socket.send_fds(channel, [b"S\n"], [terminal])
     return Program(pid, terminal)
+
+
+def lower_limits(pid: int, limits: dict[str, tuple[int, int]]) -> None:
+    """Set limits of a process as far as its hard limits allow; 0 is this one, whose hard limits stay."""
+    for name, (soft, hard) in limits.items():
+        which = getattr(resource, name)
+        try:
+            most = resource.prlimit(pid, which)[1]
+            hard = most if hard < 0 or not pid else hard if most < 0 else min(hard, most)
+            soft = hard if soft < 0 else soft if hard < 0 else min(soft, hard)
+            resource.prlimit(pid, which, (soft, hard))
+        except ProcessLookupError:
+            return
 
 
 def is_binary(path: bytes) -> bool:

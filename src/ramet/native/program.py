@@ -217,7 +217,7 @@ def _start(
     ours = {number: ends[number][1 if number in inputs else 0] for number in ends}
     request = Request(
         path, proc.argv, env, str(proc.cwd), theirs | streams.lent, proc.umask, [*proc.services.ignored()],
-        streams.size(proc), streams.lines, caller, points,
+        streams.size(proc), streams.lines, caller, proc.services.rlimits(), points,
     )  # fmt: skip
     try:
         channel = box.start(request)

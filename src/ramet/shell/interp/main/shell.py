@@ -37,7 +37,7 @@ from ramet.shell.interp.main.script_lines import ALL, LINES, NOTHING, ScriptRead
 from ramet.shell.interp.process.daemons import adopt_daemon
 from ramet.shell.interp.process.descriptors import Description, Table, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
-from ramet.shell.interp.process.groups import ignored_signals, receive_signals
+from ramet.shell.interp.process.groups import ignored_signals, program_rlimits, receive_signals
 from ramet.shell.interp.process.jobs import Jobs, Pids, StartQueue
 from ramet.shell.interp.process.process import Process
 from ramet.shell.interp.process.process_table import ProcessTable
@@ -187,7 +187,7 @@ class Shell:
         ignored = partial(ignored_signals, sh)
         return Services(
             ProcessTable(sh), self.commands, self.workspace, self.programs, signal_group, self.network, receive,
-            ignored, partial(adopt_daemon, sh),
+            ignored, partial(program_rlimits, sh), partial(adopt_daemon, sh),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------- running

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.state.frames import Killed
@@ -92,3 +92,22 @@ def ignored_signals(sh: ShellState) -> list[int]:
     """The signals that a program is born to ignore."""
     names = {name for name, action in sh.traps.items() if not action} | sh.background_ignored
     return [signals.NUMBERS[name] for name in names if name in signals.NUMBERS]
+
+
+_RLIMITS: Final = {
+    "c": ("RLIMIT_CORE", 1024), "d": ("RLIMIT_DATA", 1024), "f": ("RLIMIT_FSIZE", 1024), "l": ("RLIMIT_MEMLOCK", 1024),
+    "n": ("RLIMIT_NOFILE", 1), "s": ("RLIMIT_STACK", 1024), "t": ("RLIMIT_CPU", 1), "u": ("RLIMIT_NPROC", 1),
+    "v": ("RLIMIT_AS", 1024),
+}  # fmt: skip
+"""What `ulimit` sets for programs of the machine, and the unit in which it counts."""
+
+
+def program_rlimits(sh: ShellState) -> dict[str, tuple[int, int]]:
+    """Return the soft and hard limits that a program is born with; -1 for none."""
+    found = {}
+    for letter, limits in sh.ulimits.items():
+        if letter in _RLIMITS:
+            name, unit = _RLIMITS[letter]
+            soft, hard = (-1 if text == "unlimited" else int(text) * unit for text in limits)
+            found[name] = (soft, hard)
+    return found
