@@ -1,12 +1,14 @@
 """flock: advisory locks between the commands of a workspace, held by open file descriptions.
 
-- A hold is an object that the open file description owns; locks refer to their holds weakly, so a close or the end of
-  a session releases them.
+- A file of the machine is locked in the kernel, where programs see it.
+- Elsewhere a hold is an object that the open file description owns; locks refer to their holds weakly, so a close or
+  the end of a session releases them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 from collections.abc import Hashable
 from dataclasses import dataclass
 from weakref import WeakSet, WeakValueDictionary
@@ -138,15 +140,18 @@ async def _locked(
     proc: Proc, o: FlockOptions, owner: FileStream | _Owner, key: Hashable, patience: float | None, conflict: int
 ) -> int:
     """Take the lock for `owner`; return whether that worked in time."""
+    kernel = owner.lend() if isinstance(owner, FileStream) and owner.lendable and isinstance(key, tuple) else -1
     if o.kind == "unlock":
         owner.locked = None
+        if kernel >= 0:
+            fcntl.flock(kernel, fcntl.LOCK_UN)
         return 0
     lock = _locks.get(key)
     if lock is None:
         lock = _locks[key] = _Lock()
     shared = o.kind == "shared"
     begun = asyncio.get_running_loop().time()
-    while not lock.is_free(owner.locked, shared):
+    while not (_take(kernel, shared) if kernel >= 0 else lock.is_free(owner.locked, shared)):
         waited = asyncio.get_running_loop().time() - begun
         if o.nonblock or (patience is not None and waited >= patience):
             if o.verbose:
@@ -157,6 +162,15 @@ async def _locked(
     if o.verbose:
         proc.complain(f"getting lock took {asyncio.get_running_loop().time() - begun:.6f} seconds")
     return 0
+
+
+def _take(fd: int, shared: bool) -> bool:
+    """Lock an open file of the machine, if nobody else has."""
+    try:
+        fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _seconds(text: str | None) -> float | None:
