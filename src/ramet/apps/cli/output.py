@@ -33,19 +33,33 @@ def show(
     if not sys.stdout.isatty():
         _print_aligned([[column.replace("_", " ") for column in columns], *cells])
         return
+    _print_table(columns, cells)
+
+
+def _print_table(columns: tuple[str, ...], cells: list[list[str]]) -> None:
+    """Print a table that fits the terminal: one-line columns are cut first, then columns for programs are left out."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console, table = Console(), Table(box=None, header_style="bold")
-    others = [at for at, column in enumerate(columns) if column not in ONE_LINE]
-    taken = sum(max(len(columns[at]), *(len(row[at]) for row in cells)) for at in others)
-    left = max(20, (console.width - taken - 2 * len(columns)) // max(1, len(columns) - len(others)))
-    for column in columns:
-        bound: dict[str, Any] = {"no_wrap": True, "max_width": left} if column in ONE_LINE else {"overflow": "fold"}
+    console, table = Console(), Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    long = [column for column in columns if column in ONE_LINE]
+    widths = {name: max(len(name), *(len(row[at]) for row in cells)) for at, name in enumerate(columns)}
+    shown = list(columns)
+    while True:
+        taken = sum(widths[column] for column in shown if column not in long) + 2 * (len(shown) - 1)
+        left = (console.width - taken) // max(1, len(long))
+        extra = next((column for column in shown if column in DISPENSABLE), None)
+        if left >= ROOMY or extra is None or not long:
+            break
+        shown.remove(extra)
+    for column in shown:
+        one_line: dict[str, Any] = {"no_wrap": True, "max_width": max(LEAST, left)}
+        bound = one_line if column in long else {"overflow": "fold"}
         table.add_column(column.replace("_", " "), style=STYLES.get(column), **bound)
     for row in cells:
-        table.add_row(*map(Text, row))
+        found = dict(zip(columns, row, strict=True))
+        table.add_row(*(Text(found[name].partition("\n")[0] if name in long else found[name]) for name in shown))
     console.print(table)
 
 
@@ -127,6 +141,12 @@ def ago(text: str) -> str:
 
 ONE_LINE: Final = ("message", "command")
 """Columns that a terminal shows on one line each, with an ellipsis where they are too long."""
+LEAST: Final = 12
+"""Characters that such a column has at least."""
+ROOMY: Final = 24
+"""Characters below which other columns are left out for it."""
+DISPENSABLE: Final = ("id", "session", "cwd", "resumable")
+"""Columns that a terminal leaves out, in this order of the table, where the others would not fit."""
 STYLES: Final = {
     "revision": "yellow", "workspace": "green", "by": "cyan", "agent": "cyan", "id": "dim", "time": "dim",
 }  # fmt: skip

@@ -57,7 +57,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     "History": (
         Verb("log", "history.log", "Show the revisions of a workspace, newest first"),
         Verb("diff", "history.diff", "Show what changed from one revision to another"),
-        Verb("show", "history.show_file", "Print a file of a revision, or without a path the revision"),
+        Verb("show", "history.show_file", "Print a file of a revision, or a revision."),
         Verb("blame", "history.blame", "Show for each line of a file the revision, agent and command that wrote it."),
         Verb("history", "inspect.history", "Show the commands and other changes of a workspace, the newest last."),
         Verb("agents", "inspect.agents", "Show what each agent did and what it cost"),

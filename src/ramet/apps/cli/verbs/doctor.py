@@ -102,6 +102,11 @@ SHOWN: Final = 5
 COLOURS: Final[dict[State, int]] = {"ok": 32, "absent": 33, "skipped": 2, "bad": 31}
 """Terminal colours of the states."""
 
+INSTALL: Final = "; pip install"
+"""Where the name of an extra follows in what its absence costs."""
+INDENT: Final = 11
+"""Characters before the name of a check."""
+
 
 def doctor(
     store: Where = HOME,
@@ -135,13 +140,24 @@ def _print_groups(groups: dict[str, list[Finding]]) -> None:
     for heading, rows in groups.items():
         if not rows:
             continue
-        print(f"{heading}")
-        width = max(len(row.check) for row in rows)
-        for row in rows:
+        print(heading)
+        names = [row.check.removeprefix(f"{heading[:-1].lower()} ") for row in rows]
+        width = max(map(len, names))
+        for row, name in zip(rows, names, strict=True):
             if row.detail:
-                print(f"  {marks[row.state]}  {row.check:<{width}}  {row.detail}")
-        if plain := ", ".join(row.check for row in rows if not row.detail):
-            print(textwrap.fill(plain, 110, initial_indent=f"  {marks['ok']}  ", subsequent_indent=" " * 11))
+                _print_wrapped(f"  {marks[row.state]}  ", f"{name:<{width}}  ", row.detail.partition(INSTALL)[0])
+        if plain := ", ".join(name for row, name in zip(rows, names, strict=True) if not row.detail):
+            _print_wrapped(f"  {marks['ok']}  ", "", plain)
+        if any(INSTALL in row.detail for row in rows):
+            _print_wrapped(" " * INDENT, "", f"add one with{INSTALL.removeprefix(';')} 'ramet[NAME]'")
+
+
+def _print_wrapped(mark: str, name: str, text: str) -> None:
+    """Print a mark, a name and a text, whose further lines begin where the first one does."""
+    indent = INDENT + len(name)
+    columns = os.get_terminal_size().columns if sys.stdout.isatty() else 110
+    lines = textwrap.wrap(text, max(30, columns - indent), break_long_words=False, break_on_hyphens=False)
+    print(mark + name + f"\n{' ' * indent}".join(lines))
 
 
 def _check(name: str, act: Callable[[], str]) -> Finding:
@@ -304,7 +320,7 @@ def _extras() -> Iterator[Finding]:
         yield (
             Finding(f"extra {name}", "ok")
             if there
-            else Finding(f"extra {name}", "absent", f"{cost}; pip install 'ramet[{name}]'")
+            else Finding(f"extra {name}", "absent", f"{cost}{INSTALL} 'ramet[{name}]'")
         )
 
 

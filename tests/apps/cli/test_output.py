@@ -1,0 +1,41 @@
+"""Tables on terminals of different widths."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from ramet.apps.cli.output import show
+
+ROWS = [
+    {"revision": f"shop-{number}", "id": "0123456789abcdef", "time": "2026-11-19T21:15:08Z", "by": "ada",
+     "files": 12, "message": "a message that goes on and on, over more than one line\nthe second line"}
+    for number in (10, 9)
+]  # fmt: skip
+COLUMNS = ("revision", "id", "time", "by", "files", "message")
+
+
+def lines(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    show(ROWS, COLUMNS, False, forms={"time": lambda _: "5 minutes ago"})
+    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_a_row_is_a_line_on_every_terminal(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, *rows = lines(width, monkeypatch, capsys)
+    assert head.startswith("revision  ") and len(rows) == 2
+    assert ("0123456789ab" in rows[0]) == ("  id  " in head) == (width > 60)
+    assert rows[1].startswith("shop-9    ") and ("…" in rows[1]) == (width < 140)
+    assert all(len(row) <= width for row in rows)
+
+
+def test_a_pipe_gets_whole_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    show(ROWS, COLUMNS, False)
+    head, first, _ = capsys.readouterr().out.splitlines()
+    assert head.split() == list(COLUMNS) and first.endswith("over more than one line")
