@@ -16,6 +16,7 @@ from ramet.core.errors import RametError
 from ramet.network.addresses import is_public
 from ramet.network.credentials import Credential, credentials_of
 from ramet.network.rules import NetworkRule, NetworkVerdict, Outgoing
+from ramet.network.targets import Target
 
 MIB: Final = 1 << 20
 REMEDY: Final = "ask its owner to allow the host (`network: {allow: [...]}`, or --allow-host)"
@@ -132,6 +133,11 @@ class Network:
             return None
         why = f"{out.target.host} has the private address {address}, which no rule names"
         return Decision(NetworkVerdict.DENY, "", why if out.target.host != address else "it is a private address")
+
+    def permits_somewhere(self, host: str) -> bool:
+        """Whether a permission or a question names this very host, at some port and for some session."""
+        target = Target("http", host, 80)
+        return any(rule.verdict is not NetworkVerdict.DENY and rule.names_host(target) for rule in self.rules)
 
     def intercepts(self, out: Outgoing) -> bool:
         """Whether Ramet reads the HTTPS of a native program to this host."""

@@ -41,8 +41,8 @@ USER: Final = "ramet"
 MOST_CONNECTIONS: Final = 256
 """Connections of one box at the same time; more are closed. Each is a file of this process."""
 CONNECT_SECONDS: Final = 30.0
-DIRECT: Final = "localhost,127.0.0.1,::1"
-"""What programs reach without the proxy: their own box."""
+LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+"""What programs reach without the proxy: their own box. A host that a rule names may be the machine's."""
 _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _WHO: Final = "the proxy of Ramet answers the programs of a running command"
 _UNREAD: Final = "what the program sends to a host that is intercepted is neither TLS nor HTTP"
@@ -109,8 +109,11 @@ class Proxy:
         place = f"{USER}:{token}@127.0.0.1:{PORT}"
         http = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), f"http://{place}")
         other = dict.fromkeys(("socks_proxy", "SOCKS_PROXY"), f"socks5h://{place}")
+        network = self._door.network
+        direct = [host for host in LOOPBACK if network is None or not network.permits_somewhere(host)]
+        without = dict.fromkeys(("no_proxy", "NO_PROXY"), ",".join(direct))
         try:
-            yield {**http, **other, "no_proxy": DIRECT, "NO_PROXY": DIRECT, "NODE_USE_ENV_PROXY": "1"}
+            yield {**http, **other, **without, "NODE_USE_ENV_PROXY": "1"}
         finally:
             del self._members[token]
             await _cancel(member.tasks)

@@ -116,9 +116,12 @@ class NetworkRule:
         return plain_address(address) in self.network and self._fits(out)
 
     def names(self, out: Outgoing) -> bool:
-        """Whether it names this very host, or a network of its address, whatever it says of methods and paths."""
-        named = self.network is not None or self.host == out.target.host
-        return named and self._names(out.target) and self._fits_place(out)
+        """Whether it names the very host of a request, whatever it says of methods and paths."""
+        return self.names_host(out.target) and self._fits_place(out)
+
+    def names_host(self, target: Target) -> bool:
+        """Whether it names this very host, or a network of its address."""
+        return (self.network is not None or self.host == target.host) and self._names(target)
 
     def _names(self, target: Target) -> bool:
         if self.network is not None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tests.support.tls import TestAuthority
@@ -26,8 +26,10 @@ from tests.workspace.native.conftest import need
 
 from ramet.backends import DiskResource, RAMResource
 from ramet.native.options import Native
+from ramet.network.network import Network
 from ramet.network.resolver import Resolver
 from ramet.workspace.mounts import MountMode
+from ramet.workspace.policy import Policy, Request
 from ramet.workspace.workspace import Workspace
 
 HOSTS = ("fine.example", "other.example")
@@ -174,6 +176,70 @@ def test_usual_clients(client: str, mode: str, native: Native, ports: dict[str, 
             assert [(row["status"], row["error"]) for row in log if not row["status"] or row["error"]] == [
                 (row["status"], row["error"]) for row in log if row["host"] == "other.example"
             ]
+
+    asyncio.run(act())
+
+
+PATHS = ("/w/", "/r.git/", "/simple/", "/npm/")
+HERE = {"host": "fine.example", "private": True}
+FORMS: dict[str, tuple[dict[str, list[Any]], bool]] = {
+    "a suffix": ({"allow": [{**HERE, "host": "*.example"}]}, True),
+    "another suffix": ({"allow": [{**HERE, "host": "*.fine.example"}]}, False),
+    "another port": ({"allow": [{**HERE, "port": 1}]}, False),
+    "a scheme": ({"allow": [{**HERE, "scheme": "http"}]}, True),
+    "another scheme": ({"allow": [{**HERE, "scheme": "https"}]}, False),
+    "a method": ({"allow": [{**HERE, "methods": "GET"}]}, True),
+    "another method": ({"allow": [{**HERE, "methods": "POST"}]}, False),
+    "a path": ({"allow": [{**HERE, "path": path} for path in PATHS]}, True),
+    "another path": ({"allow": [{**HERE, "path": "/other/"}]}, False),
+    "a network": ({"allow": ["fine.example", "127.0.0.0/8"]}, True),
+    "no word about private addresses": ({"allow": ["fine.example"]}, False),
+    "a denial": ({"allow": [HERE], "deny": ["fine.example"]}, False),
+    "a denied path": ({"allow": [HERE], "deny": [f"http://fine.example:*{path}" for path in PATHS]}, False),
+    "a question": ({"ask": [HERE]}, True),
+    "another session": ({"allow": [{**HERE, "session": "web-*"}]}, False),
+    "this agent": ({"allow": [{**HERE, "agent": "b?t"}]}, True),
+    "another agent": ({"allow": [{**HERE, "agent": "human"}]}, False),
+}  # fmt: skip
+
+
+FEWER = ("a suffix", "a path", "another path", "another method", "a denial", "a question")
+"""For clients that take a second each time."""
+UNCACHED = {
+    "npm": (f"rm -rf ~/.npm; {CLIENTS['npm'][0]}", CLIENTS["npm"][1]),
+    "pip": (
+        "{ test -d /v || python3 -m venv /v; } && cd /v && rm -f *.whl; /v/bin/pip download -q --retries 0 --no-deps "
+        "--disable-pip-version-check --no-cache-dir TRUST--index-url URL/simple/ demo && ls *.whl",
+        "demo-1.0-py3-none-any.whl\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("client", ["git", "pip", "npm"])
+def test_every_form_of_a_rule(client: str, native: Native, ports: dict[str, int]) -> None:
+    """Policies take turns in one box; a question is answered for its host."""
+    need({"pip": "python3"}.get(client, client))
+    line, wanted = {**CLIENTS, **UNCACHED}[client]
+    for text, word in {
+        "URL": f"http://fine.example:{ports['http']}", "SCHEME": "http", "HOST": "fine.example",
+        "TRUST": "--trusted-host fine.example ",
+    }.items():  # fmt: skip
+        line = line.replace(text, word)
+
+    async def act() -> None:
+        async with Workspace(native=native, network={"ask": ["*"]}, policy=Policy(answer=answered)) as ws:
+            assert ws.door is not None
+            ws.door.resolver = Resolver(lookup)
+            for title in FORMS if client == "git" else FEWER:
+                rules, fine = FORMS[title]
+                ws.door.network = Network.of(rules)
+                done = await ws.execute(line, agent_id="bot")
+                if client == "pip" and "ensurepip is not available" in done.text:
+                    pytest.skip("the machine's python3 has no venv")
+                assert (done.text.endswith(wanted), not done.exit_code) == (fine, fine), (title, done)
+
+    async def answered(request: Request) -> bool | Literal["host"]:
+        return "host" if request.kind == "network" else False
 
     asyncio.run(act())
 
