@@ -24,6 +24,7 @@ def test_totals_by_agent_and_session() -> None:
     ann, bob = store["w"].costs()
     assert (ann.name, ann.commands, ann.failures, ann.meta) == ("ann", 2, 1, {"tokens": 15, "cost_usd": 0.5})
     assert ann.bytes_written == {"/": 6} and bob.bytes_read == {"/": 6} and bob.failures == 0
+    assert (ann.files, bob.files) == (1, 0)
     assert ann.seconds > 0 and ann.first <= ann.last
     assert [(row.name, row.commands) for row in store["w"].costs(by="session")] == [("default", 2), ("s2", 1)]
     assert store["w"].costs(until=ann.first) == [] and len(store["w"].costs(since=ann.first)) == 2

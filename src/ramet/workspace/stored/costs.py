@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,6 +32,8 @@ class CostRow:
     bytes_read: dict[str, int] = field(default_factory=dict)
     """By mount."""
     bytes_written: dict[str, int] = field(default_factory=dict)
+    files: int = 0
+    """Distinct paths that they wrote or removed; of a record that changed very many, only the listed ones."""
     network_requests: int = 0
     network_bytes: int = 0
     meta: dict[str, float] = field(default_factory=dict)
@@ -49,6 +50,7 @@ def total_costs(
     if group is None:
         raise RametError("invalid_argument", f"cannot total costs by {by!r}", f"Use one of {', '.join(GROUPS)}.")
     rows: dict[str, CostRow] = {}
+    paths: dict[str, set[str]] = {}
     for record in records:
         if (since is not None and record.started_at < since) or (until is not None and record.started_at >= until):
             continue
@@ -58,12 +60,22 @@ def total_costs(
         row.failures += bool(record.exit_code)
         row.seconds += record.duration
         row.cpu += record.cpu
-        row.bytes_read = dict(Counter(row.bytes_read) + Counter(record.bytes_read))
-        row.bytes_written = dict(Counter(row.bytes_written) + Counter(record.bytes_written))
+        _add(row.bytes_read, record.bytes_read)
+        _add(row.bytes_written, record.bytes_written)
+        paths.setdefault(name, set()).update(record.paths_written, record.paths_removed)
         row.network_requests += record.network_requests
         row.network_bytes += record.network_bytes
         for key, value in record.meta.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 row.meta[key] = row.meta.get(key, 0) + value
         row.first, row.last = min(row.first, record.started_at), max(row.last, record.ended_at)
+    for name, row in rows.items():
+        row.files = len(paths[name])
     return [rows[name] for name in sorted(rows)]
+
+
+def _add(total: dict[str, int], moved: Mapping[str, int]) -> None:
+    """Add bytes by mount; a mount without any is left out."""
+    for mount, size in moved.items():
+        if size:
+            total[mount] = total.get(mount, 0) + size

@@ -70,13 +70,14 @@ def agents(
     until: Annotated[str | None, Option(help="Only before this time.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what each agent did and what it cost: commands, failures, seconds, bytes, tokens and money."""
+    """Show what each agent did and what it cost: commands, failures, seconds, files, bytes, tokens and money."""
     where, revision = split_name(name)
     found = any_store(store)[where].costs(revision, by=by, since=parse_time(since), until=parse_time(until))
     rows = [
         {
             by: row.name, "commands": row.commands, "failures": row.failures, "seconds": round(row.seconds, 3),
-            "cpu": round(row.cpu, 3), "read": sum(row.bytes_read.values()), "written": sum(row.bytes_written.values()),
+            "cpu": round(row.cpu, 3), "files": row.files,
+            "read": sum(row.bytes_read.values()), "written": sum(row.bytes_written.values()),
             "bytes_read": row.bytes_read, "bytes_written": row.bytes_written, "meta": row.meta,
             "first": iso_time(row.first), "last": iso_time(row.last),
         }
@@ -86,7 +87,7 @@ def agents(
     if not as_json:
         for row, total in zip(rows, found, strict=True):
             row.update({key: f"{value:.12g}" for key, value in total.meta.items()})
-    columns = (by, "commands", "failures", "seconds", "cpu", "read", "written", *keys)
+    columns = (by, "commands", "failures", "seconds", "cpu", "files", "read", "written", *keys)
     show(rows, columns, as_json, empty="nothing has run in it")
 
 
