@@ -92,7 +92,7 @@ export class Place extends Shell {
   /**
    * Totals of the records by agent, session or principal: commands, failures, seconds, bytes, and sums of `meta`.
    * @param {Abortable & { revision?: string, by?: "agent" | "session" | "run" | "principal", since?: number, until?: number }} [options]
-   * @returns {Promise<{ name: string, commands: number, failures: number, seconds: number, cpu: number, bytesRead: Record<string, number>, bytesWritten: Record<string, number>, meta: Record<string, number>, first: number, last: number }[]>}
+   * @returns {Promise<{ name: string, commands: number, failures: number, seconds: number, cpu: number, files: number, bytesRead: Record<string, number>, bytesWritten: Record<string, number>, meta: Record<string, number>, first: number, last: number }[]>}
    */
   async costs(options = {}) {
     const { revision: of, by, since, until } = known("costs", options, "revision", "by", "since", "until");
@@ -300,13 +300,16 @@ export class Workspace extends Place {
   }
 
   /**
-   * Revisions, newest first, from a revision on (the head when not given). `without` leaves out a revision and all its ancestors.
-   * @param {Abortable & { revision?: string, limit?: number, without?: string }} [options]
+   * Revisions, newest first, from a revision on (the head when not given). `without` leaves out a revision and all its
+   * ancestors; `firstRecord` and `lastRecord` select the revisions that hold the records of these numbers.
+   * @param {Abortable & { revision?: string, limit?: number, without?: string, firstRecord?: number, lastRecord?: number }} [options]
    * @returns {Promise<Revision[]>}
    */
   async log(options = {}) {
-    const { revision: from, limit, without } = known("log", options, "revision", "limit", "without");
-    const found = await this.#http.get(`${this.#url}/log${query({ revision: from, limit, without })}`, options);
+    const names = ["revision", "limit", "without", "firstRecord", "lastRecord"];
+    const { revision: from, limit, without, firstRecord, lastRecord } = known("log", options, ...names);
+    const asked = { revision: from, limit, without, first_record: firstRecord, last_record: lastRecord };
+    const found = await this.#http.get(`${this.#url}/log${query(asked)}`, options);
     return found["revisions"].map(revision);
   }
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ramet import Store
-from ramet.store.commit.kernel_state import SEGMENT
+from ramet.store.commit.kernel_state import SEGMENT, encode_json
+from ramet.workspace.record.history import ExecutionRecord, RecordFilter, decode_records
 
 
 @pytest.fixture
@@ -87,3 +88,42 @@ def test_reverts_fill_and_cross_segments(store: Store) -> None:
 
 def test_without_a_principal_the_user_is_the_actor(tmp_path: Path) -> None:
     assert Store(tmp_path / "store").repository.actor == getpass.getuser()
+
+
+def test_the_revision_of_a_record_is_found_also_far_back(store: Store) -> None:
+    store.create("w")
+
+    async def act() -> None:
+        async with store.open("w") as ws:
+            for number in range(2 * SEGMENT + 20):
+                await ws.execute(f"echo {number} > /a" if number % 3 == 0 else "false", meta={"run": number // 100})
+                if number % 30 == 0:
+                    await ws.commit(str(number))
+
+    asyncio.run(act())
+    handle = store["w"]
+    log = handle.log()
+    for number in (1, 2, SEGMENT, SEGMENT + 1, 400, 2 * SEGMENT + 19):
+        (found,) = handle.log(records=(number, number))
+        assert found.ops is not None and found.ops["first"] <= number <= found.ops["last"]
+    assert handle.log(records=(40, 80)) == [one for one in log if one.message in ("90", "60")]
+    assert handle.log(records=(1, 10_000)) == log and handle.log(records=(1, 10_000), limit=1) == log[:1]
+    assert handle.log("w-1", records=(2, 80)) == [] and handle.log(records=(5_000, 6_000)) == []
+    assert handle.log(store["w"].fork(None, "x"), records=(40, 80)) == handle.log(records=(40, 80))
+    assert handle.count_history() == len(handle.history()) == 2 * SEGMENT + 20
+    assert [one.number for one in handle.history(last=300)] == list(range(2 * SEGMENT - 279, 2 * SEGMENT + 21))
+    assert [one.number for one in handle.history(where=RecordFilter(number=7))] == [7]
+    assert handle.count_history("w-1") == 1
+
+
+def test_records_are_decoded_whatever_their_output_is() -> None:
+    for name in ("plain", "caf\udce9"):
+        record = ExecutionRecord(
+            1, "s", "a", name, 1.5, 2, 1, b"\xff \xc3\xa4", b"e", meta={"n": 1, "b": True}, paths_cut=1
+        )
+        plain = encode_json([record.as_dict()])
+        assert decode_records(plain) == [record]
+    more = plain.replace(b'"number":1', b'"number":1,"new":[]')
+    assert decode_records(more) == [record]
+    with pytest.raises(ValueError, match="malformed"):
+        decode_records(plain.replace(b'"number":1', b'"number":"1"'))

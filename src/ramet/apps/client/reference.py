@@ -180,14 +180,20 @@ class RemoteRef:
         *,
         limit: int | None = None,
         without: RevisionLike | None = None,
+        records: tuple[int, int] | None = None,
     ) -> list[Revision]:
         """List revisions newest first, children before parents; from the head or from an older revision.
 
-        With `limit` it is the newest ones. `without` leaves out a revision and all its ancestors.
+        With `limit` it is the newest ones. `without` leaves out a revision and all its ancestors. `records` selects the
+        revisions that hold the records of these numbers, the first and the last.
         """
         found: list[Revision] = []
         more = limit != 0
-        asked = {"revision": self._spec(revision), "without": self._spec(without)}
+        first, last = records or (None, None)
+        asked = {
+            "revision": self._spec(revision), "without": self._spec(without),
+            "first_record": first, "last_record": last,
+        }  # fmt: skip
         while more:
             size = PAGE if limit is None else min(PAGE, limit - len(found))
             page = self._get("log", **asked, offset=len(found), limit=size)
@@ -313,6 +319,11 @@ class RemoteRef:
         if last is None and found["total"] > asked:
             raise RametError("limit_exceeded", f"cannot list all {found['total']} commands", "pass last=")
         return [as_kind(plain, ExecutionRecord) for plain in found["commands"]]
+
+    def count_history(self, revision: RevisionLike | None = None) -> int:
+        """Count the records up to a revision."""
+        total: int = self._get("history", revision=self._spec(revision), last=1)["total"]
+        return total
 
     def costs(
         self,

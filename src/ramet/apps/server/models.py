@@ -447,6 +447,10 @@ class LogQuery(Body):
     revision: Spec | None = None
     without: Spec | None = None
     """Leave out this revision and all its ancestors."""
+    first_record: Annotated[int, Meta(ge=1)] | None = None
+    """Only the revisions that hold this record or a later one, along first parents."""
+    last_record: Annotated[int, Meta(ge=1)] | None = None
+    """Only the revisions that hold this record or an earlier one."""
     offset: Offset = 0
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
 

@@ -5,6 +5,7 @@ A history of thousands of revisions is read once: `Descents` remembers what it i
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -70,6 +71,29 @@ class Descents:
                 if error.code != "revision_expired":
                     raise
         return found
+
+
+def revisions_of_records(repository: Repository, start: Revision, first: int, last: int) -> Iterator[Revision]:
+    """Yield the revisions that hold the records of a range of numbers, newest first.
+
+    Numbers grow along first parents, so the newest of these revisions is found by bisection. What was merged in counts
+    its records by itself, and is not searched.
+    """
+    line: list[Descent] = []
+    following: RevisionId | None = start.id
+    for one in repository.descents_of(start):
+        if one.id == following:
+            line.append(one)
+            following = one.parents[0] if one.parents else None
+
+    def numbers(one: Descent) -> tuple[int, int]:
+        ops = repository.read_revision(one.id).ops or {}
+        return ops.get("first", 0), ops.get("last", 0)
+
+    for one in line[bisect_left(line, -last, key=lambda one: -numbers(one)[0]) :]:
+        if numbers(one)[1] < first:
+            return
+        yield repository.read_revision(one.id)
 
 
 def common_ancestor(repository: Repository, one: Revision, other: Revision) -> Revision | None:

@@ -143,6 +143,36 @@ _FIELDS: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+# A record as it is stored: its output is text.
+_Stored: Final = msgspec.defstruct(
+    "_Stored",
+    [
+        (one.name, str, "")
+        if one.name in ("stdout", "stderr")
+        else (one.name, one.type)
+        if one.required
+        else (one.name, one.type, msgspec.field(default_factory=one.default_factory))
+        if one.default is msgspec.NODEFAULT
+        else (one.name, one.type, one.default)
+        for one in msgspec.structs.fields(ExecutionRecord)
+    ],
+)  # fmt: skip
+_STORED: Final = msgspec.json.Decoder(list[_Stored])  # type: ignore[valid-type]
+_OUTPUT: Final = ExecutionRecord.__struct_fields__.index("stdout")
+
+
+def decode_records(data: bytes) -> list[ExecutionRecord]:
+    """Decode stored records from JSON; `ExecutionRecord.from_dict` does it for what the fast decoder refuses."""
+    try:
+        found = [msgspec.structs.astuple(one) for one in _STORED.decode(data)]
+    except msgspec.DecodeError:  # a name that is not UTF-8
+        return list(map(ExecutionRecord.from_dict, json.loads(data)))
+    return [
+        ExecutionRecord(*one[:_OUTPUT], *(text.encode() for text in one[_OUTPUT : _OUTPUT + 2]), *one[_OUTPUT + 2 :])
+        for one in found
+    ]
+
+
 NetworkFilter = Literal["any", "refused"]
 
 

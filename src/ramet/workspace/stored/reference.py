@@ -23,6 +23,7 @@ from ramet.store.model.graph import GraphRow, draw_graph
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.model.trees import DIR, FILE, LINK, Node
+from ramet.store.refs.ancestry import revisions_of_records
 from ramet.store.refs.grants import Access
 from ramet.store.refs.resolve import RevisionLike, names_head, spec_text
 from ramet.store.refs.retention import Pin
@@ -90,16 +91,22 @@ class StoredWorkspaceRef:
         *,
         limit: int | None = None,
         without: RevisionLike | None = None,
+        records: tuple[int, int] | None = None,
     ) -> list[Revision]:
         """List revisions, newest first, children before their parents; from the head, or from an older revision.
 
         With `limit` it is the newest ones, and the others are not read. `without` leaves out a revision and all its
-        ancestors, so that the rest is what one history has and another one lacks. Calls that changed no file are in
-        `history` and make no revision.
+        ancestors, so that the rest is what one history has and another one lacks. `records` selects the revisions that
+        hold the records of these numbers, the first and the last. Calls that changed no file are in `history` and make
+        no revision.
         """
         from ramet.store.model.graph import newest_first
 
         repository = self._repository
+        if records is not None:
+            start = self._find_or_none(revision)
+            held = () if start is None else revisions_of_records(repository, start, *records)
+            return repository.notes.attach(self.name, list(islice(held, limit)))
         if limit is None and without is None:
             if revision is None:
                 found = repository.log(self.name)
@@ -206,6 +213,13 @@ class StoredWorkspaceRef:
 
         found = self._latest_or(revision)
         return [] if found is None else history_of(self._repository, found, merge_filters(where, session), last)
+
+    def count_history(self, revision: RevisionLike | None = None) -> int:
+        """Count the records up to a revision."""
+        from ramet.workspace.stored.saved_state import count_history
+
+        found = self._latest_or(revision)
+        return 0 if found is None else count_history(self._repository, found)
 
     def costs(
         self,

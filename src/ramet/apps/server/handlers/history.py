@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import IO, TYPE_CHECKING
@@ -163,10 +164,13 @@ async def log(api: Api, call: Call) -> Reply:
     asked = call.query(models.LogQuery)
     handle = api.handle(call)
     end = asked.offset + asked.limit
+    records = None
+    if asked.first_record is not None or asked.last_record is not None:
+        records = (asked.first_record or 1, asked.last_record or sys.maxsize)
 
     def look() -> tuple[list[Revision], bool, dict[str, list[str]]]:
         ref = handle()
-        found = ref.log(asked.revision, limit=end + 1, without=asked.without)
+        found = ref.log(asked.revision, limit=end + 1, without=asked.without, records=records)
         shown = found[asked.offset : end]
         gone = {one.id.hex(): [parent.hex() for parent in ref.expired_parents(one)] for one in shown}
         return shown, len(found) > end, {name: parents for name, parents in gone.items() if parents}

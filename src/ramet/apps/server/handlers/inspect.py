@@ -76,7 +76,16 @@ async def umount(api: Api, call: Call) -> Reply:
 
 async def history(api: Api, call: Call) -> Reply:
     asked = call.query(care.HistoryQuery)
-    found = await _records(api, call, asked.revision, asked.where)
+    where = asked.where
+    if where == RecordFilter() and (asked.revision is not None or api.workspaces.find(call.parts[0]) is None):
+        handle = api.handle(call)
+
+        def newest() -> tuple[list[ExecutionRecord], int]:
+            ref = handle()
+            return ref.history(asked.revision, last=asked.last), ref.count_history(asked.revision)
+
+        return answer(care.CommandHistory(*await api.workspaces.blocking(newest)))
+    found = await _records(api, call, asked.revision, where)
     return answer(care.CommandHistory(found[-asked.last :], len(found)))
 
 
