@@ -21,7 +21,7 @@ VIEWS = {
     "workspaces": ("#/", "3 workspaces"),
     "history": ("#/ws/shop", "Begin the shop"),
     "history with forks": ("#/ws/shop?forks", "Sell in bulk"),
-    "an empty workspace": ("#/ws/empty", "no revision yet"),
+    "an empty workspace": ("#/ws/empty", "No revisions yet"),
     "revision": ("#/ws/attempt@attempt-2", "Comments"),
     "files": ("#/ws/shop/docs", "README.md"),
     "source": ("#/ws/shop/src/shop.py", "sells apples"),
@@ -31,9 +31,12 @@ VIEWS = {
     "a long name": (f"#/ws/shop/docs/{LONG}", "2 B"),
     "bytes": ("#/ws/shop@2/docs/zeros", "00000000"),
     "agents": ("#/agents/shop", "Timeline"),
+    "a run": ("#/agents/shop?run=r3", "pauses"),
     "commands": ("#/cmds/shop", "6 records"),
     "a record": ("#/cmds/shop?network=refused", "1 match"),
     "compare": ("#/diff/shop@head?against=1", "modified"),
+    "proposals": ("#/review/shop", "Sell in bulk"),
+    "nothing to review": ("#/review/empty", "Nothing to compare"),
     "review": ("#/review/shop?other=attempt", "Fine otherwise"),
     "ports": ("#/ports/shop", "Nothing listens"),
     "a conflict": ("#/review/shop?other=attempt", "Fine otherwise"),
@@ -93,7 +96,10 @@ CONTRAST = """(() => {
 
 LEVELS = """[...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]
   .filter((one) => one.checkVisibility() && !one.closest(".document")).map((one) => Number(one.tagName[1]))"""
-SCROLLED = ".scroll, .tabs, .code, .sheet, .diff, pre, svg, .document table, .unseen, #crumbs, .xterm, .listing"
+SCROLLED = (
+    ".scroll, .tabs, .code, .sheet, .diff, pre, svg, .document table, .unseen, #crumbs, .xterm, .listing,"
+    " .step, .records"
+)
 WIDE = f"""[...document.querySelectorAll("main *, header *")]
   .filter((one) => one.checkVisibility() && !one.closest("{SCROLLED}") && one.getBoundingClientRect().right > 391)
   .map((one) => `${{one.tagName}}.${{one.className}}`)"""
@@ -257,18 +263,28 @@ def test_a_dialog_keeps_the_focus_and_gives_it_back(page: Browser) -> None:
     assert page.run("document.activeElement.textContent") == "Download"
 
 
-def test_dialogs_fit_on_a_phone(page: Browser) -> None:
-    page.send("Emulation.setDeviceMetricsOverride", width=390, height=500, deviceScaleFactor=1, mobile=True)
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(
+    ("view", "opener"),
+    [("workspaces", "New"), ("history", "Fork"), ("history", "Merge"), ("history", "Download"), ("revision", "Tag"),
+     ("review", "Reject"), ("review", "Approve and merge"), ("a run", "Undo"), ("history", "?")],
+)  # fmt: skip
+def test_dialogs_fit(view: str, opener: str, width: int, page: Browser) -> None:
+    page.send("Emulation.setDeviceMetricsOverride", width=width, height=500, deviceScaleFactor=1, mobile=width < 500)
     try:
-        show(page, "review")
-        page.click("Reject")
-        page.sees("Reject attempt", "dialog")
-        box = page.run(
-            "(({left, right, top, bottom}) => [left, right, top, bottom])"
-            "(document.querySelector('dialog').getBoundingClientRect())"
+        show(page, view)
+        if opener == "?":
+            page.press("?")
+        else:
+            page.click(opener, "main button")
+        page.until("document.querySelector('dialog[open]') !== null")
+        left, right, top, bottom, hidden = page.run(
+            "((one) => [...['left', 'right', 'top', 'bottom'].map((side) => one.getBoundingClientRect()[side]),"
+            "one.scrollWidth - one.clientWidth])(document.querySelector('dialog'))"
         )
-        assert box[0] >= 0 and box[1] <= 390 and box[2] >= 0 and box[3] <= 500
-        page.click("Cancel", "dialog button")
+        assert left >= 0 and right <= width and top >= 0 and bottom <= 500 and hidden <= 0
+        page.press("Escape", 27)
+        page.until("!document.querySelector('dialog')")
     finally:
         page.send("Emulation.clearDeviceMetricsOverride")
 

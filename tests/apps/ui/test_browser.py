@@ -105,7 +105,7 @@ def test_two_revisions_are_chosen_and_compared(page: Browser) -> None:
 @pytest.mark.parametrize(
     ("path", "where", "told"),
     [("/src/numbers", ".code .text", "twenty"), ("/odd/evil.svg", ".code .text", "<script>"),
-     ("/odd/zeros", ".hex", "00000000  00 00"), ("/odd/large", ".pane .notice", "A large file"),
+     ("/odd/zeros", ".hex", "00000000  00 00"), ("/odd/large", ".pane .paging", "Large file"),
      ("/odd/bad%FF", ".pane", "An empty file"), ("/odd/a%20b%23c%3Fd%2541", ".pane", "An empty file"),
      ("/odd/link", ".pane", "(/src/numbers)"), ("/odd/dot.png", "figcaption", "1 × 1"),
      ("/src/numbers?blame", ".blame", "proj-2")],
@@ -239,7 +239,7 @@ def test_a_proposal_is_reviewed_and_its_conflict_resolved(server: tuple[str, str
         page.until("document.querySelector('dialog select').value = 'attempt'")
         page.click("Review", "dialog button[type=submit]")
         told = page.sees("1 added")
-        assert "By bob: 1 record" in told and page.run("location.hash") == "#/review/plan?other=attempt"
+        assert "1 record by bob" in told and page.run("location.hash") == "#/review/plan?other=attempt"
         page.click("Approve and merge", ".bar .primary")
         page.click("Merge", "dialog button[type=submit]")
         page.sees("1 conflict to decide")

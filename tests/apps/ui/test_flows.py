@@ -61,13 +61,14 @@ def test_who_wrote_a_line_and_why(world: World) -> None:
     page.sees("399", ".code .text")
     page.click("Blame")
     told = page.sees("sed -i", ".blame")
-    assert "carol" in told and "ann" in told
+    assert "carol" in told and "ann" in told and "shop-3" in told
+    assert page.run("document.querySelectorAll('.blame .when time').length") == 3, "each says when"
     page.click("sed -i", ".blame a")
     told = page.sees("1 match")
     assert "r3" in told and "/docs/zeros" in told and "printf" in told
     page.click("carol", ".command dl a")
-    page.sees("2 matches")
-    assert page.run("location.hash") == "#/cmds/shop@shop-3?agent=carol"
+    page.sees("Agent carol")
+    assert page.run("location.hash") == "#/agents/shop@shop-3?agent=carol"
 
 
 def test_a_run_is_taken_back(world: World) -> None:
@@ -93,7 +94,7 @@ def test_a_proposal_with_a_conflict_is_merged(world: World) -> None:
     page.until("document.querySelector('dialog select').value = 'attempt'")
     page.click("Review", "dialog button[type=submit]")
     told = page.sees("Why so many?")
-    assert "By dave: 1 record" in told and "Fine otherwise." in told
+    assert "1 record by dave" in told and "Fine otherwise." in told
     assert "/src/numbers:7" in page.sees("And this one?", ".talk"), "a comment on a file that did not change"
     page.click("Approve and merge")
     page.click("Merge", "dialog button[type=submit]")

@@ -1,4 +1,4 @@
-// The page: who may look, which view stands at which place, and what is shown while it comes.
+// The application: sign-in, and the view for each place.
 
 import { get, hasToken, keepToken, Problem, redeem, shareWithTabs } from "./lib/api.js";
 import { h, link, refill } from "./lib/dom.js";
@@ -6,61 +6,72 @@ import { follow, listen, name as safe, problemBox } from "./lib/frame.js";
 import { listenToKeys } from "./lib/keys.js";
 import { parsePlace, place } from "./lib/names.js";
 import { openPalette } from "./lib/palette.js";
-import { agents } from "./views/agents.js";
+import { agents, BY } from "./views/agents.js";
 import { commands } from "./views/commands.js";
 import { compare } from "./views/compare.js";
 import { files } from "./views/files.js";
+import { history } from "./views/history.js";
 import { ports } from "./views/ports.js";
+import { proposals } from "./views/proposals.js";
+import { focusQuestions, followQuestions } from "./views/questions.js";
 import { review } from "./views/review.js";
 import { revision } from "./views/revision.js";
+import { heading, loaded } from "./views/shared.js";
 import { terminal } from "./views/terminal.js";
-import { history } from "./views/history.js";
-import { focusQuestions, followQuestions } from "./views/questions.js";
+import { waterfall } from "./views/waterfall.js";
 import { workspaces } from "./views/workspaces.js";
 
 const main = document.getElementById("main");
 const crumbs = document.getElementById("crumbs");
 let leaving = new AbortController();
 
-/** The view of a place: `ws` is a workspace, a revision or a file, by what is said of it. */
-function viewOf({ view, name, rev, path }) {
-  if (view === "ws" && name) return path ? files : rev ? revision : history;
-  if (view === "diff" && name) return compare;
-  if (view === "cmds" && name) return commands;
-  if (view === "agents" && name) return agents;
-  if (view === "ports" && name) return ports;
-  if (view === "review" && name) return review;
-  if (view === "term" && name) return terminal;
-  return view === "" ? workspaces : null;
+/** The view of a place, and its tab; `ws` is a workspace, a revision or a file. */
+function viewOf({ view, name, rev, path, query }) {
+  if (!name) return [view === "" ? workspaces : null];
+  const views = {
+    ws: path ? [files, "files"] : rev ? [revision, "history"] : [history, "history"],
+    agents: [BY.some(([key]) => query[key] !== undefined) ? waterfall : agents, "agents"],
+    cmds: [commands, "commands"], diff: [compare, "compare"], ports: [ports, "ports"], review: [query.other ? review : proposals, "review"], term: [terminal, "terminal"],
+  };
+  return Object.hasOwn(views, view) ? views[view] : [null];
 }
 
 async function show({ keep = false } = {}) {
   leaving.abort();
   const mine = (leaving = new AbortController());
   const route = parsePlace(location.hash);
-  const view = viewOf(route);
+  const [view, tab] = viewOf(route);
   const { signal } = mine;
+  const workspace = view && route.name ? loaded(route, signal) : Promise.resolve(null);
   const context = {
-    route, signal, reload: soon(() => signal.aborted || show({ keep: true })),
+    route, signal, workspace, reload: soon(() => signal.aborted || show({ keep: true })),
     live: (listener) => signal.addEventListener("abort", listen(listener)),
   };
   if (!keep) {
-    for (const dialog of document.querySelectorAll("dialog")) dialog.close(); // it asks about another place
-    main.inert = true; // as does what is still shown of it
+    for (const dialog of document.querySelectorAll("dialog")) dialog.close(); // it belongs to the place that is left
+    main.inert = true; // what is still shown belongs to it, too
   }
   crumb(route);
   followQuestions(route.name);
   const waiting = setTimeout(() => refill(main, h("p", { class: "waiting" }, "Loading…")), keep ? 5000 : 200);
+  let shown = false;
+  workspace.then((found) => { // the heading first, without waiting for what is below it
+    if (!found || keep || shown || signal.aborted) return;
+    clearTimeout(waiting);
+    refill(main, h("div", { class: "page" }, heading(found.info, tab, route.rev), h("p", { class: "waiting" }, "Loading…")));
+    scrollTo(0, 0);
+    tabsInSight();
+  }, () => null); // the view says why
   const [from, focused] = [scrollY, keep && marks(document.activeElement)];
   try {
     if (view === null) throw new Problem({ code: "not_found", cause: "no such page", remediation: "start from the list of workspaces" });
     const made = await view(context);
     if (signal.aborted) return;
+    shown = true;
     clearTimeout(waiting);
     main.inert = false;
     refill(main, made);
-    const tab = main.querySelector(".tabs a[aria-current]");
-    if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 40; // on a phone not all of them fit
+    tabsInSight();
     if (keep) {
       scrollTo(0, from);
       if (focused) [...main.querySelectorAll("a, button, input, select")].find((one) => marks(one) === focused)?.focus({ preventScroll: true });
@@ -69,18 +80,25 @@ async function show({ keep = false } = {}) {
       (main.querySelector("[data-first]") ?? main).focus({ preventScroll: true });
     }
   } catch (error) {
+    shown = true;
     clearTimeout(waiting);
     if (error.name === "AbortError" || signal.aborted) return;
     main.inert = false;
     if (error.status === 401) return;
-    refill(main, h("div", { class: "page" }, h("h1", {}, "This cannot be shown"), problemBox(error), h("p", {}, link("#/", "All workspaces"))));
+    refill(main, h("div", { class: "page" }, h("h1", {}, "Cannot show this page"), problemBox(error), h("p", {}, route.name && error.code !== "workspace_not_found" && [link(place("ws", { name: route.name }), safe(route.name)), " · "], link("#/", "All workspaces"))));
   }
 }
 
-/** What tells an element from others when a view was made anew. */
+/** Scroll the tabs to the current one: a phone has no room for all of them. */
+function tabsInSight() {
+  const tab = main.querySelector(".tabs a[aria-current]");
+  if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 40;
+}
+
+/** What identifies an element after its view was rendered again. */
 const marks = (element) => main.contains(element) && element !== main ? `${element.tagName} ${element.getAttribute("href") ?? element.getAttribute("aria-label") ?? element.textContent}` : null;
 
-/** Act a little later, once, however often it is asked for. */
+/** Debounce a call. */
 function soon(act) {
   let asked = null;
   return () => {
@@ -98,7 +116,7 @@ function crumb({ view, name, rev, path }) {
   document.title = [path || what, name && `${name}${rev && `@${rev.slice(0, 20)}`}`, "Ramet"].filter(Boolean).join(" · ");
 }
 
-// ---------------------------------------------------------------------------------------------------- the door
+// ---------------------------------------------------------------------------------------------------- sign-in
 
 /** Remove the link from the URL, so that the browser's history does not contain it. */
 function takeLink() {
@@ -148,7 +166,7 @@ async function begin() {
   try {
     if (code !== null) await redeem(code);
   } catch (error) {
-    failed = error; // a link that was used is no harm when this tab, or another one, has the token
+    failed = error; // a used link does no harm if this tab, or another one, has the token
   }
   const may = await shareWithTabs();
   started = true;

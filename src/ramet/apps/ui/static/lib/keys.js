@@ -3,10 +3,10 @@
 import { button, h } from "./dom.js";
 import { openPalette } from "./palette.js";
 
-const LISTED = "main .card, main .row a.message, main .command summary, main .change summary, main .totals th a";
+const LISTED = "main .card, main .row a.message, main .command summary, main .change summary, main .totals th a, main .waterfall .step a";
 const HELP = [["?", "this help"], ["Ctrl-K", "go to a workspace, view, agent or file"], ["/", "search or filter"], ["j k", "next and previous in a list"], ["Enter", "open what is chosen"],
-  ["g w", "all workspaces"], ["g h", "history"], ["g f", "files"], ["g a", "agents"], ["g c", "commands"], ["g t", "terminal"], ["q", "answer a question of an agent"], ["Esc", "close a dialog"]];
-const TABS = { h: "History", f: "Files", a: "Agents", c: "Commands", t: "Terminal" };
+  ["g w", "all workspaces"], ["g h", "history"], ["g f", "files"], ["g a", "agents"], ["g c", "commands"], ["g r", "review"], ["g d", "compare"], ["g t", "terminal"], ["g p", "ports"], ["q", "answer a question of an agent"], ["Esc", "close a dialog"]];
+const TABS = { h: "History", f: "Files", a: "Agents", c: "Commands", r: "Review", d: "Compare", t: "Terminal", p: "Ports" };
 
 /** Listen to keys that are not typed into a field; `acts` are those of the page, by key. */
 export function listenToKeys(acts) {

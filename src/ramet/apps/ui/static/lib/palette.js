@@ -6,7 +6,7 @@ import { baseOf, join, parentOf, parsePlace, place } from "./names.js";
 import { oneLine } from "./text.js";
 
 const MOST = 12;
-const VIEWS = [["History", "ws", ""], ["Files", "ws", "/"], ["Agents", "agents", ""], ["Commands", "cmds", ""], ["Compare", "diff", ""], ["Terminal", "term", ""], ["Ports", "ports", ""]];
+const VIEWS = [["History", "ws", ""], ["Files", "ws", "/"], ["Agents", "agents", ""], ["Commands", "cmds", ""], ["Review", "review", ""], ["Compare", "diff", ""], ["Terminal", "term", ""], ["Ports", "ports", ""]];
 
 /** Places that fit the words: those that begin with them first. */
 export function fitting(places, typed) {
@@ -62,7 +62,7 @@ export function openPalette() {
   const draw = (found, typed) => {
     shown = found.slice(0, MOST);
     refill(list, shown.map((one, at) => h("li", { id: `place-${at}`, role: "option", "aria-selected": "false", onclick: () => go(one) }, h("bdi", {}, oneLine(one.label)), h("span", { class: "faint" }, oneLine(one.hint)))));
-    told.textContent = found.length > MOST ? `${(found.length - MOST).toLocaleString("en")} more: type on` : !found.length && typed ? "Nothing fits." : "";
+    told.textContent = found.length > MOST ? `${(found.length - MOST).toLocaleString("en")} more: keep typing` : !found.length && typed ? "Nothing fits." : "";
     choose(0);
   };
   const search = async () => {

@@ -10,10 +10,10 @@ import { keep, kept } from "../lib/preferences.js";
 import { linesOf, looksLikeText, plural, size } from "../lib/text.js";
 import { elsewhere, noteForm, noteView } from "./notes.js";
 
-const MOST = 1 << 20;
-const OPEN = 6;
-const SHOWN = 300;
-const ROWS = 1500;
+const MOST = 1_000_000; // bytes of a file that is compared
+const OPEN = 6; // files that begin open
+const SHOWN = 300; // files
+const ROWS = 1500; // lines of a file at a time
 const NARROW = matchMedia("(max-width: 900px)"); // no room for two sides
 const SIGNS = { added: "A", modified: "M", removed: "D", renamed: "R" };
 

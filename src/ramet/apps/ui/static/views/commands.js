@@ -1,12 +1,14 @@
-// What was done in a workspace: commands and other changes, who did them, how they ended, and what they changed.
-// The server searches: filters hold for the whole history, not only for what is shown.
+// Every command and other change of a workspace: who did it, how it ended, and what it changed.
+// The server searches: filters hold for the whole history, not only for the rows on the page.
 
+import { Painter } from "../lib/ansi.js";
 import { get, workspacePath } from "../lib/api.js";
 import { button, h, link, refill } from "../lib/dom.js";
 import { name as safe, notice, poll, problemBox, when } from "../lib/frame.js";
 import { decodeBytes, place } from "../lib/names.js";
 import { duration, looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
-import { heading, loaded } from "./shared.js";
+import { number, runOf, stateBadge } from "./records.js";
+import { empty, heading } from "./shared.js";
 
 const STEP = 200;
 const NAMED = ["agent", "session", "run", "principal", "path", "network"];
@@ -14,15 +16,11 @@ const STATES = [["", "any status"], ["failed", "failed"], ["0", "exit 0"], ["1",
 const NETWORK = [["", "any network"], ["any", "used network"], ["refused", "was refused"]];
 const SPANS = [["", "any time"], ["3600", "last hour"], ["86400", "last day"], ["604800", "last week"]];
 
-export async function commands({ route, signal, live }) {
+export async function commands({ route, signal, workspace, live }) {
   const { name } = route;
-  const { info, stored, rev, label } = await loaded(route, signal);
-  if (stored && !rev) return h("div", { class: "page" }, heading(info, "commands"), notice("No revisions yet: run a command to see it here."));
   const wanted = { ...route.query };
   let last = Number(wanted.last) || STEP;
-  const { costs } = await get(workspacePath(name, "/costs"), { revision: route.rev, by: "agent" }, signal);
-  const revisions = stored ? memo(() => get(workspacePath(name, "/log"), { revision: rev, limit: 500 }, signal)) : null;
-  const context = { name, rev: route.rev, revisions };
+  let context = null;
   const list = h("div", { class: "cards" });
   const tally = h("span", { class: "faint", role: "status" });
   const ending = h("p", { class: "more" });
@@ -42,7 +40,7 @@ export async function commands({ route, signal, live }) {
       const shown = found.commands;
       if (wanted.record && shown.length) opened.add(shown[0].number);
       tally.textContent = plural(found.total, filtered() ? "match" : "record", filtered() ? "matches" : undefined);
-      refill(list, shown.toReversed().map((one) => item(one, opened, context)), !shown.length && h("p", { class: "faint" }, filtered() ? "No record matches." : "Nothing has run yet."));
+      refill(list, shown.toReversed().map((one) => item(one, opened, context)), !shown.length && (filtered() ? h("p", { class: "faint" }, "No record matches.") : empty("Nothing has run here yet.", name)));
       refill(ending, found.total > found.commands.length && button(`Show ${STEP} more of ${found.total.toLocaleString("en")}`, () => {
         last += STEP;
         return fill();
@@ -66,9 +64,19 @@ export async function commands({ route, signal, live }) {
     typing = setTimeout(() => keep(changes()), 200);
   };
   const text = h("input", { type: "search", placeholder: "Search commands", "aria-label": "Search commands", value: wanted.text ?? "", oninput: () => soon(() => ({ text: text.value })) });
-  const path = h("input", { type: "search", placeholder: "/path that changed", "aria-label": "Only what changed this path", value: wanted.path ?? "", class: "path-filter", oninput: () => soon(() => ({ path: path.value })) });
-  const agent = h("select", { "aria-label": "Agent", onchange: () => keep({ agent: agent.value }) },
-    h("option", { value: "" }, "every agent"), costs.map((one) => h("option", { value: one.name, selected: one.name === wanted.agent }, oneLine(one.name))));
+  const path = h("input", { type: "search", placeholder: "Changed /path", "aria-label": "Only what changed this path", value: wanted.path ?? "", class: "path-filter", oninput: () => soon(() => ({ path: path.value })) });
+  /** Those who are in the record: the one that is asked for at once, the others when the server has counted them. */
+  const whose = (key, label) => {
+    const options = (names) => [h("option", { value: "" }, `any ${key}`), names.map((one) => h("option", { value: one, selected: one === wanted[key] }, oneLine(one)))];
+    const made = h("select", { "aria-label": label, onchange: () => keep({ [key]: made.value }) }, options(wanted[key] ? [wanted[key]] : []));
+    const fillIn = async () => {
+      const { costs } = await get(workspacePath(name, "/costs"), { revision: route.rev, by: key }, signal);
+      refill(made, options(costs.map((one) => one.name).filter(Boolean)));
+    };
+    return [made, fillIn];
+  };
+  const [agent, fillAgents] = whose("agent", "Agent");
+  const [session, fillSessions] = whose("session", "Session");
   const choice = (name_, options, value, chosen) => {
     const made = h("select", { "aria-label": name_, onchange: () => keep(chosen(made.value)) },
       (options.some(([one]) => one === value) ? options : [...options, [value, `exit ${value}`]]).map(([one, said]) => h("option", { value: one, selected: one === value }, said)));
@@ -78,31 +86,27 @@ export async function commands({ route, signal, live }) {
   const status = choice("Status", STATES, wanted.failed === true ? "failed" : wanted.exit ?? "", (value) => ({ failed: value === "failed" || undefined, exit: value === "failed" ? undefined : value }));
   const network = choice("Network", NETWORK, wanted.network ?? "", (value) => ({ network: value }));
 
-  await fill();
+  const [{ info, stored, rev, label }] = await Promise.all([workspace.then((found) => {
+    context = { name, rev: route.rev, stored: found.stored, signal };
+    return found;
+  }), fill()]);
+  fillAgents().then(fillSessions).catch(() => null); // the filters still search without their lists
   if (!route.rev) {
-    // What lives in memory tells of its commands alone: nothing else about it changes.
+    // A workspace in memory has no head that changes: its events tell of its commands.
     const again = stored ? poll(workspacePath(name), signal, fill) : fill;
     live((event) => event.workspace === name && again());
   }
-  const also = ["session", "run", "principal", "record"].filter((key) => wanted[key]);
+  const also = ["run", "principal", "record"].filter((key) => wanted[key]);
   return h("div", { class: "page" },
     heading(info, "commands", route.rev),
-    h("div", { class: "bar small" }, tally, h("span", { class: "faint" }, ...(stored ? ["up to ", link(place("ws", { name, rev: label }), safe(label))] : ["since it began"])),
-      also.map((key) => h("span", { class: "badge tag" }, `${key} ${oneLine(String(wanted[key]))}`, h("a", { href: place("cmds", { name, rev: route.rev }), "aria-label": `Without ${key}` }, " ×"))),
-      h("span", { class: "actions filters" }, status, network, agent, since, path, text)),
+    h("div", { class: "bar small filters", role: "search" }, text, path, agent, session, status, since, network),
+    h("div", { class: "bar small" }, tally, h("span", { class: "faint" }, ...(stored && rev ? ["up to ", link(place("ws", { name, rev: label }), safe(label))] : stored ? [] : ["since it began"])),
+      also.map((key) => h("span", { class: "badge tag" }, `${key} ${oneLine(String(wanted[key]))}`, h("a", { href: place("cmds", { name, rev: route.rev, query: { ...wanted, [key]: "" } }), "aria-label": `Without this ${key}` }, " ×")))),
     list, ending);
 }
 
-const memo = (make) => {
-  let made = null;
-  return () => (made ??= make());
-};
-
-const LABELS = { command: "", tool: "tool", write: "write", revert: "revert", merge: "merge", fork: "fork", import: "import", mount: "mount", recovery: "recovery", branch: "branch" };
-
 function item(one, opened, context) {
   const body = h("div", { class: "body" });
-  const state = one.timed_out ? "timed out" : one.cancelled ? "stopped" : one.exit_code === 0 ? LABELS[one.kind] || "ok" : `exit ${one.exit_code}`;
   const fill = () => body.childElementCount || refill(body, details(one, context));
   const made = h("details", { class: "command", open: opened.has(one.number), ontoggle: () => {
     if (!made.open) return void opened.delete(one.number);
@@ -110,7 +114,7 @@ function item(one, opened, context) {
     fill();
   } },
   h("summary", {},
-    h("span", { class: ["badge", one.exit_code === 0 && !one.timed_out && !one.cancelled ? "on" : "bad"] }, state),
+    stateBadge(one),
     h("code", { class: "line" }, oneLine(one.command)),
     h("span", { class: "who" }, [one.agent_id, one.session_id !== "default" && one.session_id].filter(Boolean).map(oneLine).join(" · ")),
     h("span", { class: "date" }, when(one.started_at))),
@@ -119,36 +123,43 @@ function item(one, opened, context) {
   return made;
 }
 
-function details(one, { name, rev, revisions }) {
-  const bytes = (moved) => Object.entries(moved).map(([mount, number]) => `${size(number)} of ${oneLine(mount)}`).join(", ");
-  const mine = (key, value) => link(place("cmds", { name, rev, query: { [key]: value } }), safe(value));
-  const held = h("dd");
-  revisions?.().then(({ revisions: found }) => {
-    const within = found.find(({ ops }) => ops && ops.first <= one.number && one.number <= ops.last);
-    refill(held, within ? link(place("ws", { name, rev: within.name }), safe(within.name)) : h("span", { class: "faint" }, "none: it changed no file, or is not committed"));
-  }, () => refill(held, "–"));
-  const paths = (list, gone) => list.map((path) => (gone || !revisions ? h("code", {}, oneLine(path)) : link(place("ws", { name, rev, path }), h("code", {}, oneLine(path)))));
+function details(one, { name, rev, stored, signal }) {
+  const bytes = (moved) => Object.entries(moved).map(([mount, moved_]) => `${size(moved_)} (${oneLine(mount)})`).join(", ");
+  const mine = (key, value) => link(place("agents", { name, rev, query: { [key]: value } }), safe(value));
+  const held = stored && h("dd", {}, "…");
+  if (stored) holder(name, rev, one.number, held, signal);
+  const paths = (list, gone) => list.map((path) => (gone ? h("code", {}, oneLine(path)) : link(place("ws", { name, rev, path }), h("code", {}, oneLine(path)))));
   const facts = [
     ["Record", String(one.number)], ["Took", duration((one.ended_at - one.started_at) * 1000)],
     ["Agent", one.agent_id && mine("agent", one.agent_id)], ["Session", one.session_id && mine("session", one.session_id)],
-    ["Run", one.meta.run !== undefined && mine("run", String(one.meta.run))], ["Principal", one.principal && mine("principal", one.principal)],
-    ["In", oneLine(one.cwd)], ["Read", bytes(one.bytes_read)], ["Wrote", bytes(one.bytes_written)],
+    ["Run", one.meta.run !== undefined && mine("run", runOf(one))], ["Principal", one.principal && mine("principal", one.principal)],
+    ["Directory", oneLine(one.cwd)], ["Read", bytes(one.bytes_read)], ["Written", bytes(one.bytes_written)],
     ["Exit code", one.exit_code !== 0 && link(place("cmds", { name, rev, query: { exit: one.exit_code } }), String(one.exit_code))],
-    ...Object.entries(one.meta).filter(([key]) => key !== "run").map(([key, value]) => [oneLine(key), oneLine(String(value))]),
+    ...Object.entries(one.meta).filter(([key]) => key !== "run").map(([key, value]) => [oneLine(key), typeof value === "number" ? number(value) : oneLine(String(value))]),
   ];
   const long = (label, ...what) => [h("dt", { class: "long" }, label), h("dd", { class: "long" }, what)];
   return [
     h("pre", { class: "said" }, visible(one.command)),
     h("dl", {}, facts.filter((fact) => fact[1]).map(([label, what]) => [h("dt", {}, label), h("dd", {}, what)]),
-      revisions && [h("dt", {}, "Revision"), held],
+      stored && [h("dt", {}, "Revision"), held],
       one.paths_written.length > 0 && long("Changed", paths(one.paths_written), one.paths_cut > 0 && ` and ${plural(one.paths_cut, "more path")}`),
       one.paths_removed.length > 0 && long("Removed", paths(one.paths_removed, true))),
     one.network_requests > 0 && requests(one),
-    output("Output", one.stdout, one.stdout_bytes), output("Errors", one.stderr, one.stderr_bytes),
+    output("Output", one.stdout, one.stdout_bytes), output("Error output", one.stderr, one.stderr_bytes),
   ];
 }
 
-/** What it asked the network for; where that is long, the rest is counted. */
+/** Say which revision holds a record. */
+async function holder(name, rev, record, held, signal) {
+  try {
+    const { revisions: [found] } = await get(workspacePath(name, "/log"), { revision: rev, first_record: record, last_record: record, limit: 1 }, signal);
+    refill(held, found ? link(place("ws", { name: found.workspace, rev: found.name }), safe(found.name)) : h("span", { class: "faint" }, "not committed yet, or it changed no file"));
+  } catch {
+    refill(held, "–");
+  }
+}
+
+/** The requests to the network; those that are not listed are counted. */
 function requests(one) {
   const left = one.network_requests - one.network.length;
   const refused = one.network.filter((request) => request.verdict === "deny").length;
@@ -172,5 +183,5 @@ function output(label, encoded, total) {
   if (!total) return null;
   const bytes = Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
   return h("div", {}, h("p", { class: "faint" }, label, bytes.length < total && ": ", bytes.length < total && h("b", {}, `the first ${size(bytes.length)} of ${size(total)}`)),
-    h("pre", { class: "out" }, looksLikeText(bytes) ? visible(decodeBytes(bytes)) : `binary, ${size(total)}`));
+    h("pre", { class: "out" }, looksLikeText(bytes) ? new Painter().feed(decodeBytes(bytes), true).map(({ text, classes }) => h("span", { class: classes }, visible(text))) : `binary, ${size(total)}`));
 }

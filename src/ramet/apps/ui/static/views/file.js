@@ -1,9 +1,9 @@
-// One file: as text with line numbers, as an image, or as hex; large ones in parts, and it says so. Nothing runs.
+// One file: as text with line numbers, an image, a document, a table or hex; a large one in parts. Nothing in it runs.
 
 import { get, part, render, RENDERED, workspacePath } from "../lib/api.js";
 import { delimiterOf } from "../lib/csv.js";
 import { button, h, link, put, refill } from "../lib/dom.js";
-import { name as safe, notice, problemBox } from "../lib/frame.js";
+import { name as safe, notice, problemBox, when } from "../lib/frame.js";
 import { baseOf, decodeBytes, place } from "../lib/names.js";
 import { painted } from "../lib/paint.js";
 import { hexDump, imageType, linesOf, looksLikeText, mode, oneLine, plural, size, visible } from "../lib/text.js";
@@ -11,13 +11,11 @@ import { document_, isMarkdown } from "./markdown.js";
 import { download } from "./shared.js";
 import { sheet } from "./sheet.js";
 
-const PART = 256 << 10;
+const PART = 250_000; // bytes that are shown at a time
 const HEX = 16 << 10;
-const IMAGE = 20 << 20;
-const PADDING = 10;
-/** Pixels above the first line, as in the style sheet. */
-const KEPT = 24;
-/** Parts that are shown below each other before the page asks to download instead. */
+const IMAGE = 20_000_000;
+const PADDING = 10; // pixels above the first line, as in the style sheet
+const KEPT = 24; // parts below each other, before the page asks to download instead
 
 export async function fileView({ route, signal }, state, path, stat, revision, at) {
   const { name, rev, stored } = state;
@@ -44,7 +42,7 @@ export async function fileView({ route, signal }, state, path, stat, revision, a
   if (form === "Table" && !source) return [heading, sheet(name, path, rev, first, signal)];
   const document = form === "Rendered" && !source && await rendered(state, path, first, signal);
   if (document) return [heading, document];
-  const unmade = form === "Rendered" && !source && notice("Too large, or too slow to be rendered: this is the source.");
+  const unmade = form === "Rendered" && !source && notice("Too large or too slow to render: this is the source.");
   return [heading, unmade, text(name, path, rev, first, signal, line, at, heading.querySelector(".language"))];
 }
 
@@ -88,7 +86,7 @@ function text(name, path, rev, first, signal, line, at, language) {
     refill(told);
     if (over) return;
     const next = total !== null && parts < KEPT;
-    put(told, notice(h("b", {}, `A large file: the first ${size(shown)} of ${total === null ? "more" : size(total)} are shown. `), !next && "Download it to see the rest. ",
+    put(told, h("p", { class: "bar small paging", role: "note" }, h("span", {}, `Large file: the first ${size(shown)} of ${total === null ? "more" : size(total)}. `), !next && "Download it to see the rest. ",
       next && moreButton(total), total !== null && button("Show the end", () => refill(holder, end(name, path, rev, total, signal)))));
     put(ending, next && moreButton(total));
   };
@@ -102,7 +100,7 @@ function text(name, path, rev, first, signal, line, at, language) {
   };
   add(first);
   if (first.total === first.bytes.length) color(body, path, decodeBytes(first.bytes), language, signal);
-  else language.textContent = " · without colors: it is large";
+  else language.textContent = " · too large for colors";
   const mark = h("div", { class: "line-mark", hidden: true });
   const code = h("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Content" }, numbers, body, mark);
   const height = () => parseFloat(getComputedStyle(body).lineHeight);
@@ -123,7 +121,7 @@ function text(name, path, rev, first, signal, line, at, language) {
 /** Give the text its colors as soon as the server knows them. */
 async function color(body, path, content, language, signal) {
   const told = await render("code", baseOf(path), content, signal).catch(() => null);
-  if (told === null) language.textContent = " · without colors: it is too large, or takes too long";
+  if (told === null) language.textContent = " · no colors: too large, or too slow";
   if (!told?.language) return;
   language.textContent = ` · ${told.language}`;
   refill(body, linesOf(content).map((line, at) => [at > 0 && "\n", painted(line, told.lines[at])]));
@@ -136,7 +134,7 @@ function end(name, path, rev, total, signal) {
   part(name, path, rev, from, total, signal).then(({ bytes }) => {
     const start = bytes.indexOf(10) + 1;
     const found = linesOf(decodeBytes(bytes.subarray(start)));
-    refill(holder, notice(h("b", {}, `The last ${plural(found.length, "line")} of ${size(total)} are shown, without their numbers.`)),
+    refill(holder, h("p", { class: "bar small paging", role: "note" }, `The last ${plural(found.length, "line")} of ${size(total)}, without line numbers.`),
       h("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Content" }, h("pre", { class: "text" }, found.map(visible).join("\n"))));
   }, (error) => error.name !== "AbortError" && refill(holder, problemBox(error)));
   return holder;
@@ -145,14 +143,14 @@ function end(name, path, rev, total, signal) {
 // ---------------------------------------------------------------------------------------- images and the rest
 
 async function image(name, path, rev, first, type, signal) {
-  if (first.total === null || first.total > IMAGE) return notice(`An image of ${size(first.total)}: too large to show here (${size(IMAGE)} at most); download it.`);
+  if (first.total === null || first.total > IMAGE) return notice(`This image has ${size(first.total)}, too much to show here (${size(IMAGE)} at most). Download it.`);
   const { bytes } = first.total <= first.bytes.length ? first : await part(name, path, rev, 0, first.total, signal);
   const href = URL.createObjectURL(new Blob([bytes], { type }));
   signal.addEventListener("abort", () => URL.revokeObjectURL(href));
   const shown = h("img", { src: href, alt: oneLine(baseOf(path)) });
   const facts = h("figcaption", { class: "faint" }, type);
   shown.addEventListener("load", () => refill(facts, `${type} · ${shown.naturalWidth} × ${shown.naturalHeight}`));
-  shown.addEventListener("error", () => refill(facts, `${type}, but it cannot be shown: it may be damaged`));
+  shown.addEventListener("error", () => refill(facts, `${type}: the browser cannot show it; the file may be damaged`));
   return h("figure", { class: "image" }, shown, facts);
 }
 
@@ -169,14 +167,15 @@ function hex(name, path, rev, first, signal) {
   };
   go(0);
   return h("div", {},
-    h("p", { class: "notice" }, where, total > HEX && [button("First", () => go(0)), button("Back", () => go(from - HEX)), button("Next", () => go(from + HEX)), button("Last", () => go(total))]),
+    h("p", { class: "bar small paging" }, where, total > HEX && [button("First", () => go(0)), button("Back", () => go(from - HEX)), button("Next", () => go(from + HEX)), button("Last", () => go(total))]),
     h("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Content" }, dump));
 }
 
 // ------------------------------------------------------------------------------------------------------ blame
 
 async function blamed(name, path, rev, signal) {
-  const { lines } = await get(workspacePath(name, "/blame"), { path, revision: rev }, signal);
+  const { lines, revisions } = await get(workspacePath(name, "/blame"), { path, revision: rev }, signal);
+  const times = new Map(revisions.map((one) => [one.id, one.time]));
   const told = lines.reduce((sum, line) => sum + line.text.length + 1, 0) > RENDERED ? null : await render("code", baseOf(path), lines.map((line) => line.text).join("\n"), signal);
   if (!lines.length) return h("p", { class: "faint" }, "An empty file.");
   const shades = new Map();
@@ -189,7 +188,9 @@ async function blamed(name, path, rev, signal) {
     const who = line.agent || line.principal;
     last = line;
     return h("tr", { class: [!same && "first", `shade${shade(line.revision)}`] },
-      h("td", { class: "by" }, !same && [link(place("ws", { name, rev: line.revision }), safe(line.revision)), who && h("b", {}, safe(who)), line.command ? link(place("cmds", { name, rev: line.revision, query: { record: line.record } }), h("code", { title: oneLine(line.command) }, oneLine(line.command))) : h("span", { class: "faint" }, "unknown")]),
+      h("td", { class: "by" }, !same && h("span", {}, who && link(place("agents", { name, query: { agent: who } }), h("b", {}, safe(who))),
+        line.command ? link(place("cmds", { name, rev: line.revision, query: { record: line.record } }), h("code", { title: oneLine(line.command) }, oneLine(line.command))) : h("span", { class: "faint" }, "unknown"))),
+      h("td", { class: "when" }, !same && [link(place("ws", { name, rev: line.revision }), safe(line.revision)), when(times.get(line.id))]),
       h("td", { class: "at" }, line.number), h("td", { class: "text" }, painted(line.text, told?.lines[line.number - 1])));
   };
   const ending = h("p", { class: "more" });

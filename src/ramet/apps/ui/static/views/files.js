@@ -6,17 +6,17 @@ import { name as safe, newsBar, notice, poll, problemBox, when } from "../lib/fr
 import { baseOf, crumbs, join, parentOf, place, resolved } from "../lib/names.js";
 import { mode, oneLine, plural, size } from "../lib/text.js";
 import { fileView, rendered } from "./file.js";
-import { forkButton, heading, loaded, revertButton, tarButton } from "./shared.js";
+import { empty, forkButton, heading, revertButton, tarButton } from "./shared.js";
 
 const MOST = 2000;
 const README = 256 << 10;
 
 export async function files(context) {
-  const { route, signal, live, reload } = context;
+  const { route, signal, workspace, live, reload } = context;
   const { name } = route;
-  const { info, stored, rev } = await loaded(route, signal);
+  const { info, stored, rev } = await workspace;
   const path = route.path.replace(/\/+$/, "") || "/";
-  if (stored && !rev) return h("div", { class: "page" }, heading(info, "files"), notice("No revisions yet, so there are no files to show."));
+  if (stored && !rev) return h("div", { class: "page" }, heading(info, "files"), empty("No files yet.", name));
   const state = { name, rev, spec: route.rev, stored };
   const revision = stored && route.rev ? (await get(workspacePath(name, "/log"), { revision: route.rev, limit: 1 }, signal)).revisions[0] : info.head;
   const news = newsBar(reload);
@@ -24,7 +24,7 @@ export async function files(context) {
   else if (!route.rev) poll(workspacePath(name), signal, (found) => found.head?.id !== rev && news.tell());
   const main = h("div", { class: "pane" });
   const tree = h("ul", { role: "tree", "aria-label": "Files" });
-  const shell = h("div", { class: "page wide" },
+  const shell = h("div", { class: "page" },
     heading(info, "files", route.rev, [revision && forkButton(name, revision), revision && tarButton(name, revision.id)]),
     h("div", { class: "bar small" },
       h("nav", { class: "path", "aria-label": "Path" }, link(at(state, "/"), "/"), crumbs(path).map((one, number) => [number ? "/" : "", link(at(state, one.path), safe(one.name))])),
@@ -80,7 +80,7 @@ function directory(state, path, entries) {
       h("thead", {}, h("tr", {}, ["Name", "Size", "Mode", "Changed"].map((label) => h("th", { scope: "col" }, label)))),
       h("tbody", {}, path !== "/" && h("tr", {}, h("td", { colspan: 4 }, link(at(state, parentOf(path)), ".."))),
         entries.slice(0, MOST).map((entry) => h("tr", {},
-          h("td", {}, h("a", { href: at(state, join(path, entry.base)) }, icon(entry.kind), safe(entry.base)), entry.target && h("span", { class: "faint" }, " → ", safe(entry.target))),
+          h("td", { class: "name" }, h("a", { href: at(state, join(path, entry.base)) }, icon(entry.kind), safe(entry.base)), entry.target && h("span", { class: "faint" }, " → ", safe(entry.target))),
           h("td", { class: "size" }, entry.kind === "dir" ? "" : size(entry.size)),
           h("td", { class: "mode" }, mode(entry.mode, entry.kind)),
           h("td", { class: "date" }, entry.mtime_ns === null ? "" : when(entry.mtime_ns / 1e9)))))),
@@ -123,7 +123,8 @@ async function grow(tree, state, folder, current, signal) {
   }
   const marked = tree.querySelector("[aria-current]") ?? tree.querySelector("li[role=treeitem]");
   marked?.setAttribute("tabindex", "0");
-  tree.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  const line = tree.querySelector("[aria-current] > .line");
+  if (line) tree.parentElement.scrollTop = line.offsetTop - tree.parentElement.clientHeight / 2; // the page itself stays
 }
 
 /** Arrow keys go through the tree, right opens, left closes, Enter shows. */

@@ -6,33 +6,33 @@ import { name as safe, newsBar, notice, poll, when } from "../lib/frame.js";
 import { lanes } from "../lib/graph.js";
 import { place } from "../lib/names.js";
 import { lineage, oneLine, plural } from "../lib/text.js";
-import { counts, forkButton, heading, loaded, mergeButton, shortId, tarButton } from "./shared.js";
+import { counts, empty, forkButton, heading, mergeButton, shortId, tarButton } from "./shared.js";
 
-const STEP = 200;
-const OTHERS = 60;
-const ROW = 60;
+const STEP = 100; // revisions on the page, and more at a time
+const OTHERS = 60; // workspaces among which forks are looked for
+const ROW = 60; // pixels, as in the style sheet
 const LANE = 16;
 
-export async function history({ route, signal, live, reload }) {
-  const { info, stored } = await loaded(route, signal);
+export async function history({ route, signal, workspace, live, reload }) {
   const { name } = route;
+  const forks = route.query.forks === true;
+  const limit = Number(route.query.limit) || STEP;
+  const asked = [get(workspacePath(name, "/log"), { limit }, signal), get(workspacePath(name, "/tags"), {}, signal)];
+  const answers = Promise.allSettled(asked); // at once: a workspace without revisions refuses them
+  const { info, stored } = await workspace;
+  await answers;
   if (!stored) {
     return h("div", { class: "page" }, heading(info, "history"),
       notice(`A ${info.kind} workspace has no revisions${info.kind === "sandbox" ? " while it runs" : ""}: see its `, h("a", { href: place("ws", { name, path: "/" }) }, "files"), "."));
   }
-  const forks = route.query.forks === true;
-  const limit = Number(route.query.limit) || STEP;
-  const [log, { tags }] = await Promise.all([
-    info.head ? get(workspacePath(name, "/log"), { limit }, signal) : { revisions: [], more: false },
-    get(workspacePath(name, "/tags"), {}, signal),
-  ]);
+  const [log, { tags }] = info.head ? await Promise.all(asked) : [{ revisions: [], more: false }, { tags: [] }];
   const others = forks ? await related(name, log.revisions, limit, signal) : { revisions: [], left: 0 };
   const revisions = ordered([...log.revisions, ...others.revisions]);
   const tagged = Map.groupBy ? Map.groupBy(tags, (tag) => tag.revision) : grouped(tags);
   const chosen = [];
   const news = newsBar(reload);
   const fresh = () => {
-    if (chosen.length) news.tell(); // what was chosen to be compared must not vanish
+    if (chosen.length) news.tell(); // a reload would lose the choice of what to compare
     else reload();
   };
   const again = poll(workspacePath(name), signal, fresh, 3);
@@ -49,13 +49,13 @@ export async function history({ route, signal, live, reload }) {
   };
   return h("div", { class: "page" },
     heading(info, "history", "", [info.head && forkButton(name, info.head), info.head && mergeButton(name), info.head && tarButton(name, info.head.id)]),
-    !info.head && h("div", { class: "empty" }, h("p", {}, "It has no revision yet. Run something in the ", h("a", { href: place("term", { name }) }, "terminal"), ".")),
+    !info.head && empty("No revisions yet.", name),
     revisions.length > 0 && h("div", { class: "bar small" },
-      h("span", { class: "faint" }, log.more ? `The newest ${plural(log.revisions.length, "revision")}` : plural(log.revisions.length, "revision")),
+      h("span", { class: "faint" }, log.more ? `The newest ${plural(log.revisions.length, "revision")}` : plural(log.revisions.length, "revision"), others.revisions.length > 0 && ` and ${others.revisions.length.toLocaleString("en")} of forks`),
       h("label", { class: "check" }, h("input", { type: "checkbox", checked: forks, onchange: (event) => {
         location.hash = place("ws", { name, query: { ...route.query, forks: event.target.checked } });
-      } }), "with forks of it")),
-    others.left > 0 && notice(`${plural(others.left, "workspace")} not looked at for forks: there are too many.`),
+      } }), "Include forks")),
+    others.left > 0 && notice(`Too many workspaces: ${plural(others.left, "workspace")} were not searched for forks.`),
     news.bar,
     h("ol", { class: "graph", role: "list" }, rows(name, revisions, tagged, info.head?.id, pick)),
     log.more && button(`Show ${STEP} more`, () => {

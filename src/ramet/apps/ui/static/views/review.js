@@ -1,4 +1,4 @@
-// What another workspace proposes: its changes and the commands behind them, comments on them, then merge, reject, or resolve conflicts.
+// The changes that another workspace proposes, with the records behind them and comments: merge, reject, or resolve conflicts.
 
 import { change, get, part, Problem, workspacePath } from "../lib/api.js";
 import { button, h, link, put, refill } from "../lib/dom.js";
@@ -8,21 +8,22 @@ import { decodeBytes, place } from "../lib/names.js";
 import { linesOf, looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
 import { changesList } from "./changes.js";
 import { conversation, notesOf, notesSection } from "./notes.js";
-import { heading, loaded } from "./shared.js";
+import { recordList } from "./records.js";
+import { heading } from "./shared.js";
 
 const MOST = 1 << 20; // bytes of a file that can be resolved by hand
 const RECORDS = 50;
 const PAGE = 1000;
 
-export async function review({ route, signal, live, reload }) {
+export async function review({ route, signal, workspace, live, reload }) {
   const { name } = route;
   const other = String(route.query.other ?? "");
-  const { info, stored } = await loaded(route, signal);
-  if (!stored || !other) throw new Problem({ code: "invalid_argument", cause: "nothing to review", remediation: "choose a workspace to merge in the history" });
+  const { info, stored } = await workspace;
+  if (!stored || !other) throw new Problem({ code: "invalid_argument", cause: "nothing to review", remediation: "choose a workspace under Review" });
   const [theirName, theirRev = "head"] = other.split("@");
   const newer = await proposedRevisions(theirName, theirRev, info.head ? `${name}@head` : undefined, signal);
   const own = new Set(newer.map((one) => one.id));
-  const from = newer.flatMap((one) => one.parents).find((id) => !own.has(id)); // the newest that both have
+  const from = newer.flatMap((one) => one.parents).find((id) => !own.has(id)); // the newest revision that both have
   const base = from ? (await get(workspacePath(theirName, "/log"), { revision: from, limit: 1 }, signal)).revisions[0] : null;
   const talk = newer.length ? conversation(theirName, newer[0], notesOf(newer)) : null;
   const news = newsBar(reload);
@@ -61,12 +62,11 @@ export async function review({ route, signal, live, reload }) {
     const count = () => {
       const open = found.filter(({ path }) => !chosen.has(path) && !edited.has(path)).length;
       go.disabled = open > 0;
-      left.textContent = open ? `${plural(open, "conflict")} to decide` : "all decided";
+      left.textContent = open ? `${plural(open, "conflict")} to decide; nothing is merged yet` : "all decided";
     };
     const rows = found.map((one) => conflict(one, { name, other: `${theirName}@${theirRev}`, otherName: other }, chosen, edited, count, signal));
     count();
-    return h("section", { class: "conflicts" }, h("div", { class: "bar small" }, h("h2", {}, plural(found.length, "conflict")), left, h("span", { class: "actions" }, go)),
-      notice("Nothing was merged yet. Decide each conflict, then merge."), rows);
+    return h("section", { class: "conflicts" }, h("div", { class: "bar small" }, h("h2", {}, "Conflicts"), left, h("span", { class: "actions" }, go)), rows);
   }
 
   const title = h("div", { class: "bar small" }, h("h2", {}, "What ", link(place("ws", { name: theirName }), safe(other)), " proposes"),
@@ -74,7 +74,7 @@ export async function review({ route, signal, live, reload }) {
     h("span", { class: "actions" },
       button("Reject", () => reject(theirName, name, newer.length > 0 && talk), { class: "danger" }),
       newer.length > 0 && button("Approve and merge", merge({}), { class: "primary" })));
-  return h("div", { class: "page" }, heading(info, "history"), title, resolving, news.bar,
+  return h("div", { class: "page" }, heading(info, "review"), title, resolving, news.bar,
     newer.length > 0 && await commandsBehind(name, theirName, theirRev, base, signal),
     newer.length > 0 && [await proposed(theirName, base, newer[0], talk, signal), notesSection(talk, theirName)]);
 }
@@ -100,19 +100,16 @@ async function proposed(name, base, newest, talk, signal) {
   }
 }
 
-/** The newest records of the other side that this one does not have. */
+/** The newest records of the other workspace that this one does not have. */
 async function commandsBehind(mine, name, rev, base, signal) {
   const [{ commands, total }, { commands: own }] = await Promise.all([
     get(workspacePath(name, "/history"), { revision: rev === "head" ? undefined : rev, last: RECORDS }, signal),
-    get(workspacePath(mine, "/history"), { last: 4 * RECORDS }, signal), // also what changed no file before the fork
+    get(workspacePath(mine, "/history"), { last: 4 * RECORDS }, signal), // records before the fork that changed no file
   ]);
   const after = base?.ops?.last ?? 0;
   const shared = new Set(own.map((one) => `${one.number} ${one.started_at}`));
   const found = commands.filter((one) => one.number > after && one.kind !== "fork" && !shared.has(`${one.number} ${one.started_at}`));
-  if (!found.length) return null;
-  return h("details", { class: "change behind" }, h("summary", {}, h("span", { class: "path" }, `By ${[...new Set(found.map((one) => one.agent_id))].map(oneLine).join(", ")}: ${plural(found.length, "record")}`)),
-  h("ol", { class: "records" }, found.map((one) => h("li", {}, h("b", {}, safe(one.agent_id)), " ", link(place("cmds", { name, query: { record: one.number } }), h("code", {}, oneLine(one.command))), one.exit_code ? h("span", { class: "badge bad" }, `exit ${one.exit_code}`) : null))),
-  total > found.length && found.length === RECORDS && notice(`Only the newest ${RECORDS} are listed. `, link(place("cmds", { name }), "All records")));
+  return found.length > 0 && recordList(name, "", found, total > found.length && found.length === RECORDS && notice(`Only the newest ${RECORDS} are listed. `, link(place("cmds", { name }), "All records")));
 }
 
 /** Say why it is not merged, and remove the workspace unless it is to be worked on. */

@@ -1,4 +1,4 @@
-// A revision: what was said of it, where it came from, and what it changed.
+// A revision: its message, where it came from, the records behind it, what it changed, and comments.
 
 import { change, get, workspacePath } from "../lib/api.js";
 import { button, h, link } from "../lib/dom.js";
@@ -7,14 +7,18 @@ import { place } from "../lib/names.js";
 import { lineage, oneLine, visible } from "../lib/text.js";
 import { changesList } from "./changes.js";
 import { conversation, notesOf, notesSection } from "./notes.js";
-import { forkButton, heading, loaded, revertButton, shortId, tagButton, tarButton } from "./shared.js";
+import { recordList } from "./records.js";
+import { empty, forkButton, heading, revertButton, shortId, tagButton, tarButton } from "./shared.js";
 
-export async function revision({ route, signal, live, reload }) {
+const PARENTS = 30; // revisions among which the names of parents are looked up
+const RECORDS = 200;
+
+export async function revision({ route, signal, workspace, live, reload }) {
   const { name } = route;
-  const { info, stored } = await loaded(route, signal);
-  if (!stored) return h("div", { class: "page" }, heading(info, "files"), h("p", {}, "No revisions yet."));
+  const { info, stored } = await workspace;
+  if (!stored) return h("div", { class: "page" }, heading(info, "files"), empty(`A ${info.kind} workspace has no revisions.`));
   const [{ revisions: [found, ...older] }, { tags }] = await Promise.all([
-    get(workspacePath(name, "/log"), { revision: route.rev, limit: 200 }, signal),
+    get(workspacePath(name, "/log"), { revision: route.rev, limit: PARENTS }, signal),
     get(workspacePath(name, "/tags"), {}, signal),
   ]);
   const talk = conversation(name, found, notesOf([found]));
@@ -26,28 +30,45 @@ export async function revision({ route, signal, live, reload }) {
   const parents = found.parents.map((id) => older.find((one) => one.id === id) ?? { id, name: shortId(id), workspace: name });
   const mine = tags.filter((tag) => tag.revision === found.id);
   const head = info.head?.id === found.id;
+  const [records, changed] = await Promise.all([behind(name, found, signal), changes(name, found, talk, signal)]);
   return h("div", { class: "page" },
     heading(info, "history", found.name, [
       forkButton(name, found, "Fork from here"), !head && revertButton(name, found), tagButton(name, found, reload), tarButton(name, found.id),
     ]),
     h("section", { class: "about-revision" },
-      h("h2", { class: "message" }, visible(found.message) || h("span", { class: "faint" }, "no message")),
+      message(found.message),
       h("dl", {},
         fact("Revision", safe(found.name), head && h("span", { class: "badge on" }, "head"), mine.map((tag) => tagBadge(name, tag, reload))),
         fact("When", when(found.time)),
         (found.author || found.agent) && fact("By", oneLine([...new Set([found.author, found.agent].filter(Boolean))].join(", "))),
-        fact("From", oneLine(lineage(found.lineage))),
+        fact("Origin", oneLine(lineage(found.lineage))),
         parents.length > 0 && fact(parents.length === 1 ? "Parent" : "Parents", parents.map((parent) => link(place("ws", { name: parent.workspace, rev: parent.name }), safe(parent.name)))),
         long("Id", h("code", {}, found.id)),
         long("Content", h("code", { title: "The same wherever the same files are." }, found.content)),
         found.trace_id && long("Trace", h("code", {}, oneLine(found.trace_id))),
         found.outputs.length > 0 && long("Narrowed to", found.outputs.map((path) => h("code", {}, oneLine(path), " "))),
         found.withheld.length > 0 && long("Withheld", found.withheld.map((path) => h("code", {}, oneLine(path), " "))))),
+    records,
     h("div", { class: "bar small" }, h("h2", {}, parents.length > 1 ? "Changes against the first parent" : "Changes"),
       h("span", { class: "actions" },
         h("a", { class: "button", href: place("ws", { name, rev: found.name, path: "/" }) }, "Browse the files"),
-        !head && info.head && h("a", { class: "button", href: place("diff", { name, rev: info.head.name, query: { against: found.name } }) }, "What happened since"))),
-    await changes(name, found, talk, signal), news.bar, notesSection(talk, name));
+        !head && info.head && h("a", { class: "button", href: place("diff", { name, rev: info.head.name, query: { against: found.name } }) }, "Changes since"))),
+    changed, news.bar, notesSection(talk, name));
+}
+
+/** The first line as a heading, and the rest as text. */
+function message(text) {
+  const [, title, body] = /^([^\n]*)\n*([^]*)$/.exec(text);
+  return [h("h2", { class: "message" }, visible(title) || h("span", { class: "faint" }, "no message")), body.trim() && h("p", { class: "message" }, visible(body.trimEnd()))];
+}
+
+/** The records that the revision holds. */
+async function behind(name, { id, ops }, signal) {
+  if (!ops || ops.last < ops.first) return null;
+  const all = ops.last - ops.first + 1;
+  const { commands } = await get(workspacePath(name, "/history"), { revision: id, last: Math.min(all, RECORDS) }, signal);
+  const own = commands.filter((one) => ops.first <= one.number && one.number <= ops.last);
+  return own.length > 0 && recordList(name, id, own, all > RECORDS && h("p", { class: "faint" }, `The newest ${RECORDS} of ${all.toLocaleString("en")} records.`));
 }
 
 async function changes(name, found, talk, signal) {
@@ -67,7 +88,7 @@ function tagBadge(name, tag, after) {
   return h("span", { class: "badge tag", title: oneLine(tag.message) }, oneLine(tag.name),
     button("×", async () => {
       const done = await ask({
-        title: `Remove the tag ${oneLine(tag.name)}`, label: "Remove", danger: true, text: "The revision stays, but is no longer kept for the tag's sake.",
+        title: `Remove the tag ${oneLine(tag.name)}`, label: "Remove", danger: true, text: "The revision stays, but the tag no longer keeps it from expiring.",
         act: () => change("DELETE", workspacePath(name, `/tags/${encodeURIComponent(tag.name)}`)),
       });
       if (done) {

@@ -4,7 +4,7 @@ import { change, get, raw, workspacePath } from "../lib/api.js";
 import { button, h, link } from "../lib/dom.js";
 import { ask, name as safe, toast } from "../lib/frame.js";
 import { place } from "../lib/names.js";
-import { oneLine, plural, size } from "../lib/text.js";
+import { oneLine, size } from "../lib/text.js";
 
 const NAME = "[A-Za-z0-9][A-Za-z0-9._\\-]{0,127}";
 
@@ -20,14 +20,17 @@ const TABS = [
   ["files", "Files", (name, rev) => place("ws", { name, rev, path: "/" })],
   ["agents", "Agents", (name, rev) => place("agents", { name, rev })],
   ["commands", "Commands", (name, rev) => place("cmds", { name, rev })],
+  ["review", "Review", (name) => place("review", { name })],
   ["compare", "Compare", (name, rev) => place("diff", { name, rev })],
   ["terminal", "Terminal", (name, rev) => place("term", { name, rev })],
   ["ports", "Ports", (name) => place("ports", { name })],
 ];
 
+const REVISIONS = ["history", "review", "compare"]; // tabs of workspaces with revisions only
+
 /** The heading of a workspace: its name, the tabs, and what can be done. */
 export function heading(info, current, rev = "", actions = []) {
-  const tabs = TABS.filter(([key]) => info.kind === "stored" || key === "files" || key === "agents" || key === "commands" || key === "terminal" || key === "ports");
+  const tabs = TABS.filter(([key]) => info.kind === "stored" || !REVISIONS.includes(key));
   return h("div", { class: "heading" },
     h("div", { class: "title" },
       h("h1", {}, safe(info.name)),
@@ -38,9 +41,12 @@ export function heading(info, current, rev = "", actions = []) {
       tabs.map(([key, label, where]) => h("a", { href: where(info.name, rev), "aria-current": key === current && "page", "data-label": label }, label))));
 }
 
+/** What a view shows of a workspace that has nothing for it yet; with a name, where to begin. */
+export const empty = (text, name = "") => h("div", { class: "empty" }, h("p", {}, text, name && [" Run a command in the ", link(place("term", { name }), "terminal"), "."]));
+
 /** Who writes to a workspace, if anybody does. */
-export const writing = (info) => (info.open ? h("span", { class: "badge on", title: "This server holds it open, and with it the right to write." }, "open here")
-  : info.busy ? h("span", { class: "badge busy", title: "Another program holds it open, and with it the right to write." }, "busy") : null);
+export const writing = (info) => (info.open ? h("span", { class: "badge on", title: "This server has it open and is its only writer." }, "open here")
+  : info.busy ? h("span", { class: "badge busy", title: "Another program has it open and is its only writer." }, "busy") : null);
 
 const KINDS = [["added", "+"], ["modified", "~"], ["removed", "−"], ["renamed", "→"]];
 
@@ -71,7 +77,7 @@ export const forkButton = (name, revision, label = "Fork") => button(label, asyn
   if (done) location.hash = place("ws", { name: made });
 });
 
-export const mergeButton = (name) => button("Merge", async () => {
+export const mergeButton = (name, label = "Merge") => button(label, async () => {
   const { workspaces } = await get("/workspaces");
   const others = workspaces.filter((info) => info.kind === "stored" && info.head && info.name !== name);
   if (!others.length) return void toast("There is no other workspace to merge.", "bad");
@@ -157,5 +163,3 @@ export async function download(path, query, filename) {
     bar.remove();
   }
 }
-
-export const revisionLink = (name, revision) => link(place("ws", { name, rev: revision.name }), safe(revision.name));

@@ -10,20 +10,20 @@ import { greeted } from "../lib/talk.js";
 import { duration, oneLine, plural, visible } from "../lib/text.js";
 import { screen } from "./screen.js";
 import { recall, remember, sessionField } from "./session.js";
-import { heading, loaded } from "./shared.js";
+import { heading } from "./shared.js";
 
 const KEPT = 200_000;
 /** Characters of one command's output that stay on the page. */
 const OFFERED = 100; // completions that are listed
 
-export async function terminal({ route, signal }) {
+export async function terminal({ route, signal, workspace }) {
   const { name, rev } = route;
-  const { info } = await loaded(route, signal);
+  const { info } = await workspace;
   const session = { id: "default", changed: () => null };
   const found = rev ? null : await greeted(name, session.id, signal);
   const [ready, connection] = found ?? [{ cwd: null }, null];
   if (connection && !ready.native) connection.close();
-  return h("div", { class: "page wide term" },
+  return h("div", { class: "page term" },
     heading(info, "terminal", rev), where(info, name, rev),
     ready.native ? screen({ name, signal }, ready, connection, session) : lineTerminal({ name, rev, signal }, ready, session));
 }
