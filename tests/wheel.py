@@ -53,14 +53,21 @@ def environment(place: Path, wheel: Path, extras: frozenset[str], others: frozen
     return python
 
 
+SECONDS = 300
+"""How long one block may take on a busy machine."""
+
+
 def run(python: Path, where: str, code: str) -> str:
     """Run a block in an empty directory; the error, or nothing."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("RAMET_", "PYTHON"))}
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [python, "-W", "error", "-c", code], cwd=folder, env=env | {"HOME": folder}, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
+        try:
+            done = subprocess.run(
+                [python, "-W", "error", "-c", code], cwd=folder, env=env | {"HOME": folder}, capture_output=True,
+                text=True, timeout=SECONDS, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return f"{where}: did not end within {SECONDS} seconds"
     return "" if done.returncode == 0 else f"{where}:\n{done.stderr}"
 
 
