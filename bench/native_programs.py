@@ -25,7 +25,7 @@ set -e
 mkdir work; cd work
 git init -q repo; cd repo
 mkdir src
-module=$(for f in $(seq 40); do printf 'def f%s(x, y=None):\\n    return [x, y] if x > %s else (x, y)\\n\\n' $f $f; done)
+module=$(for f in $(seq 40); do printf 'def f%s(x, y=None):\\n    return [x] if x > %s else (x, y)\\n\\n' $f $f; done)
 for d in $(seq 100); do
   mkdir src/p$d
   for f in $(seq 100); do echo "$module# $d $f" > src/p$d/m$f.py; done
