@@ -33,7 +33,7 @@ class CostRow:
     """By mount."""
     bytes_written: dict[str, int] = field(default_factory=dict)
     files: int = 0
-    """Distinct paths that they wrote or removed; of a record that changed very many, only the listed ones."""
+    """Distinct paths that they wrote or removed; of a record with more paths than it lists, the listed ones."""
     network_requests: int = 0
     network_bytes: int = 0
     meta: dict[str, float] = field(default_factory=dict)
