@@ -159,6 +159,7 @@ def test_basic_authentication_from_outside(web: Web, monkeypatch: pytest.MonkeyP
 
 SEVERAL: dict[str, Any] = {
     "of one host": {"127.0.0.1": [{"header": "X-A", "from": "env:A"}, {"from": "env:AB"}]},
+    "in lists": {"127.0.0.1": [{"from": "env:A"}], "127.0.0.0/8": [{"from": "env:AB"}]},
     "one of two hosts": {
         "127.0.0.1": {"from": "env:AB"}, "b.example": {"from": "env:AB"}, "127.0.0.0/8": {"from": "env:A"},
     },
@@ -174,6 +175,28 @@ def test_several_secrets_have_different_placeholders(name: str, web: Web, monkey
     execute(network, f'curl -s -H "X-A: $A" -H "X-B: $AB" {web.url}/echo')
     headers = web.seen[-1][2]
     assert (headers["X-A"], headers["X-B"]) == ("first-secret", "second-secret")
+
+
+def test_a_session_that_was_saved_without_the_policy_has_its_placeholders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", SECRET)
+
+    async def act() -> list[str]:
+        store = Store(str(tmp_path))
+        store.create("w")
+        found = []
+        for name in ("", "first", "second"):
+            row = {"header": "X", "from": "env:TOKEN", "name": name}
+            network = {"allow": ["a.example"], "credentials": {"a.example": row}} if name else None
+            async with store.open("w", network=network, secrets={"OTHER": "other-secret"}) as ws:
+                await ws.execute("touch /a; MINE=1")
+                found.append((await ws.execute("env | grep -E '^(TOKEN|OTHER)=' | sort; echo $MINE")).text)
+        return found
+
+    other = "OTHER=other-secret\n"
+    tokens = ["", "TOKEN=ramet-secret:first\n", "TOKEN=ramet-secret:second\n"]
+    assert asyncio.run(act()) == [f"{other}{token}1\n" for token in tokens]
 
 
 def test_a_secret_that_cannot_be_had_is_a_refusal_that_says_so(web: Web) -> None:

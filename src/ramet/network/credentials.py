@@ -118,7 +118,7 @@ def credentials_of(given: Mapping[str, Any]) -> tuple[Credential, ...]:
     for host, rows in given.items():
         for row in rows if isinstance(rows, list | tuple) else [rows]:
             one = Credential.parse(host, row)
-            if isinstance(rows, list | tuple) and one.env is not None and "name" not in row:
+            if isinstance(rows, list | tuple) and len(rows) > 1 and one.env is not None and "name" not in row:
                 one = replace(one, name=f"{host}/{one.env}")
             found.append(_beside(found, one, host))
     return tuple(sorted(found, key=lambda one: -len(one.name)))  # a name may be the beginning of another

@@ -182,9 +182,11 @@ def _resource_for(state: dict[str, Any], given: Resource | None, opened: Snapsho
 
 def apply_state_dict(ws: Workspace, opened: SnapshotReader, report: RestoreReport) -> None:
     """Restore sessions, cache, history and jobs into a workspace that has its mounts."""
+    from ramet.shell.expand.values import EXPORT
     from ramet.shell.interp.state.serialize import load
 
     manifest = opened.manifest
+    given = {**(ws.network.environment if ws.network is not None else {}), **ws.secrets.env()}
     for plain in _list(manifest, "sessions"):
         session_id = plain.get("session_id")
         if not isinstance(session_id, str):
@@ -197,8 +199,9 @@ def apply_state_dict(ws: Workspace, opened: SnapshotReader, report: RestoreRepor
         cwd = plain.get("cwd", "/")
         session.state.cwd = parse(cwd if isinstance(cwd, str) and cwd.startswith("/") else "/")
         session.reopen = check_descriptors(plain.get("descriptors", []))
-        for name, value in ws.secrets.env().items():
+        for name, value in given.items():
             session.state.variables.set(name, value)
+            session.state.variables.flag(name, EXPORT)
         if redacted := redacted_variables(_object(plain, "env"), ws.secrets):
             report.add(f"session {session_id}: secret variables were not saved: {', '.join(redacted)}")
     for plain in _list(_object(manifest, "cache"), "entries"):
