@@ -199,6 +199,20 @@ def test_a_session_that_was_saved_without_the_policy_has_its_placeholders(
     assert asyncio.run(act()) == [f"{other}{token}1\n" for token in tokens]
 
 
+@pytest.mark.parametrize(("scheme", "sent"), [("", False), ("http://", True), ("https://", False)])
+def test_a_secret_does_not_cross_the_internet_in_clear_text(
+    scheme: str, sent: bool, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", SECRET)
+    monkeypatch.setattr("ramet.network.door.is_public", lambda address: True)
+    host = f"{scheme}127.0.0.1:{web.port}"
+    network = {"allow": ["127.0.0.1"], "credentials": {host: {"header": "X-Key", "from": "env:TOKEN"}}}
+    execute(network, f"curl -s {web.url}/echo", f'curl -s -H "X-Mine: $TOKEN" {web.url}/echo')
+    (_, _, first, _), (_, _, second, _) = web.seen[-2:]
+    assert first.get("X-Key") == (SECRET if sent else None)
+    assert second["X-Mine"] == (SECRET if sent else f"ramet-secret:{host}")
+
+
 def test_a_secret_that_cannot_be_had_is_a_refusal_that_says_so(web: Web) -> None:
     network = {"allow": ["127.0.0.1"], "credentials": {"127.0.0.1": {"header": "X", "from": "env:NOT_SET_ANYWHERE"}}}
     before = len(web.seen)

@@ -2,6 +2,7 @@
 
 Rules that this file keeps:
 - A secret is added only to requests for its own host, after they were decided and recorded.
+- A secret goes to the internet by HTTPS, unless its host was written with `http://`.
 - Inside, a placeholder stands for it: `ramet-secret:NAME`. Towards any other host the placeholder stays as it is.
 - What a server sends back of a secret is covered by asterisks, in each of the `forms` that servers write.
 """
@@ -146,12 +147,17 @@ class Signed:
     secrets: tuple[bytes, ...] = ()
 
 
-def sign(credentials: Iterable[Credential], out: Outgoing, request_line: str, headers: Headers) -> Signed:
-    """Add the secrets of the request's host, and put them in the place of their placeholders."""
+def sign(
+    credentials: Iterable[Credential], out: Outgoing, request_line: str, headers: Headers, *, exposed: bool = False
+) -> Signed:
+    """Add the secrets of the request's host, and put them in the place of their placeholders.
+
+    `exposed` is a request that others on the way can read.
+    """
     made = Signed(request_line, list(headers))
     values: list[str] = []
     for one in credentials:
-        if not one.rule.matches(out):
+        if not one.rule.matches(out) or (exposed and one.rule.scheme is None):
             continue
         value = one.value()
         values += forms(value)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.paths import decode
-from ramet.network.addresses import plain_address
+from ramet.network.addresses import is_public, plain_address
 from ramet.network.credentials import Cover, Headers, Signed, sign
 from ramet.network.exchange import Caller, Exchange, Marks, NetworkRecord, Progress, Waits
 from ramet.network.failures import FailureKind, NetworkFailure, failure_of
@@ -275,7 +275,8 @@ class _Request:
         network = self._door.network
         credentials = network.credentials if network is not None and self._dial is None else ()
         plain = [(name, text) for name, text in headers if name.lower() != "host"]
-        signed = sign(credentials, self._out, target.request_line, plain)
+        exposed = target.scheme == "http" and any(map(is_public, addresses))
+        signed = sign(credentials, self._out, target.request_line, plain, exposed=exposed)
         if isinstance(body, bytes):
             self._count_sent(len(body))
         elif body is not None:
