@@ -1,4 +1,4 @@
-"""What a program in a box may try: other proxies, other addresses, names that change theirs, and more than its limits."""
+"""What a program in a box may try: other proxies, other addresses, names that change theirs, more than its limits."""
 
 from __future__ import annotations
 
