@@ -40,7 +40,7 @@ export async function review({ route, signal, workspace, live, reload }) {
         } catch (problem) {
           if (!problem.conflicts?.length) throw problem;
           refill(resolving, conflicts(problem.conflicts));
-          requestAnimationFrame(() => resolving.scrollIntoView({ block: "start" }));
+          requestAnimationFrame(() => resolving.firstChild?.scrollIntoView({ block: "start" }));
         }
       },
     });
