@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 from tests.apps.ui.browser import PROGRAM, Browser, serving
 from tests.apps.ui.shop import build
 
+from ramet import Store
 from ramet.apps.cli.verbs.ui import request_link
+from ramet.core.paths import parse
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
 
@@ -71,6 +74,76 @@ def test_who_wrote_a_line_and_why(world: World) -> None:
     assert page.run("location.hash") == "#/agents/shop@shop-3?agent=carol"
 
 
+def test_a_run_is_followed_by_keys_from_command_to_revision_to_line_to_agent(world: World) -> None:
+    page = world.page
+    go_to(page, "shop", "shop")
+    page.sees("Begin the shop")
+    for key in "ga":
+        page.press(key)
+    page.sees("Timeline")
+    page.click("Runs", ".choices a")
+    page.sees("r3", ".totals")
+    page.run("[...document.querySelectorAll('.totals th a')].find((one) => one.innerText === 'r3').focus()")
+    page.press("Enter", 13)
+    told = page.sees("Run r3")
+    assert "1 failure" in told and "/src/numbers" in told and "2 requests" in told
+    steps = page.run("[...document.querySelectorAll('.waterfall li')].map((one) => one.innerText.split('\\n')[0])")
+    assert steps == ["ok", "revision", "exit 7"], "a revision comes after what it holds"
+    lefts = page.run("[...document.querySelectorAll('.span')].map((one) => one.getBoundingClientRect().left)")
+    assert lefts == sorted(set(lefts))
+    page.press("j")
+    page.until("document.activeElement === document.querySelector('.waterfall .step a')")
+    page.press("Enter", 13)
+    page.sees("1 match")
+    page.sees("shop-3", ".command dl")
+    page.click("shop-3", ".command dl a")
+    page.sees("1 record by carol")
+    page.run("document.querySelector('.behind').open = true")
+    page.click("sed -i", ".behind a")
+    page.sees("1 match")
+    page.click("/src/numbers", ".command dl a")
+    page.sees("399", ".code .text")
+    page.click("Blame")
+    page.sees("new", ".blame")
+    page.click("carol", ".blame a")
+    assert "All agents" in page.sees("Agent carol")
+
+
+def test_tool_calls_stand_in_the_waterfall(tmp_path: Path, world: World) -> None:
+    async def act() -> None:
+        async with Store(str(tmp_path / "store")).open("empty") as ws:
+            with ws.recording("tool", "write_file /a", session_id="default", agent_id="eve"):
+                await ws.fs.write(parse("/a"), b"a")
+            await ws.execute("cat /a", agent_id="eve", meta={"usd": 0.25})
+            await ws.commit("By a tool")
+
+    asyncio.run(act())
+    page = world.page
+    page.go("#/agents/empty?agent=eve")
+    told = page.sees("By a tool")
+    assert "write_file /a" in told and "usd\n0.25" in told
+    classes = page.run("[...document.querySelectorAll('.waterfall .span')].map((one) => one.className)")
+    assert classes == ["span other", "span good", "span revision"]
+
+
+def test_what_can_be_reviewed_is_listed(world: World) -> None:
+    page = world.page
+    page.go("#/review/shop")
+    told = page.sees("Sell in bulk", ".cards")
+    assert "attempt" in told and "2 revisions" in told and "3 comments" in told
+    page.press("j")
+    page.press("Enter", 13)
+    page.sees("What attempt proposes")
+    page.click("Reject")
+    page.click("Reject", "dialog button[type=submit]")
+    page.until("location.hash === '#/ws/shop'")
+    for key in "gr":
+        page.press(key)
+    assert "rejected" in page.sees("Sell in bulk", ".cards")
+    page.go("#/review/attempt")
+    assert "shop" in page.sees("1 revision", ".cards"), "what it was forked from went on"
+
+
 def test_a_run_is_taken_back(world: World) -> None:
     page = world.page
     go_to(page, "shop", "shop")
@@ -115,6 +188,7 @@ def test_records_are_found_by_the_server(world: World) -> None:
     page.sees("6 records")
 
     def choose(label: str, value: str, found: str) -> None:
+        page.until(f"document.querySelector('select[aria-label={label}] option[value=\"{value}\"]') !== null")
         page.run(
             f"(() => {{ const one = document.querySelector('select[aria-label=\"{label}\"]'); one.value = '{value}';"
             "one.dispatchEvent(new Event('change')) })()"
@@ -134,6 +208,8 @@ def test_records_are_found_by_the_server(world: World) -> None:
     choose("Network", "refused", "1 match")
     choose("Network", "", "3 matches")
     choose("Agent", "", "6 records")
+    choose("Session", "default", "6 matches")
+    choose("Session", "", "6 records")
     choose("Time", "3600", "6 matches")
     page.fill("[aria-label='Search commands']", "WRITE")
     page.sees("No record matches")
