@@ -162,7 +162,7 @@ install = $(BIN)/uv pip install --quiet --python $(1)/bin/python $(2) || $(1)/bi
 
 .venv-agents-%/.installed: pyproject.toml $(STAMP)
 	test -x .venv-agents-$*/bin/python || $(PYTHON) -m venv .venv-agents-$*
-	$(call install,.venv-agents-$*,pytest pytest-timeout hypothesis 'openai-agents==$*.*' --editable .)
+	$(call install,.venv-agents-$*,pytest pytest-timeout hypothesis 'openai-agents==$*.*' --editable '.[native]')
 	touch $@
 
 # The other frameworks, each in an environment of its own: they do not agree about what they need.
