@@ -119,6 +119,7 @@ def console(home: str) -> None:
             browser.send(
                 "Emulation.setDeviceMetricsOverride", width=1180, height=720, deviceScaleFactor=1, mobile=False
             )
+            browser.send("Emulation.setScrollbarsHidden", hidden=True)
             browser.send("Page.navigate", url=request_link(url, token, ""))
             browser.sees("shop")
             for name, place in views.items():
