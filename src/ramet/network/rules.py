@@ -22,6 +22,8 @@ from ramet.network.targets import PORTS, BadURL, Target, parse_host, split_port
 
 _METHODS: Final = re.compile(r"([A-Z]+(?:,[A-Z]+)*)\s+")
 _NETWORK: Final = re.compile(r"(?P<net>[0-9.]+/[0-9]+|\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*/[0-9]+\]?)(?::(?P<port>\d+))?")
+_DOUBTFUL: Final = re.compile(r"%|\\|//|/\.\.?(/|$)|/ | (/|$)|[\x00-\x1f;]")
+"""What servers read in different ways in a path: encoded twice, other separators, dots, spaces at the ends of names."""
 FIELDS: Final = ("host", "port", "scheme", "methods", "path", "private", "session", "agent", "reason")
 REMEDY: Final = (
     "write a host, *.suffix, host:port, an address, a network, or https://host/path, after GET,HEAD if you like"
@@ -157,7 +159,7 @@ class NetworkRule:
 def _below(prefix: str, path: str, doubt: bool) -> bool:
     """Whether a path is at or below a prefix; `doubt` where servers may read it in different ways."""
     plain = unquote(path)
-    if re.search(r"%|\\|//|/\.\.?(/|$)|[\x00-\x20;]", plain) or "%2f" in path.lower():
+    if _DOUBTFUL.search(plain) or "%2f" in path.lower():
         return doubt
     return plain == prefix or plain.startswith(prefix if prefix.endswith("/") else prefix + "/")
 

@@ -15,6 +15,8 @@ PORTS: Final = {"http": 80, "https": 443}
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _ILLEGAL: Final = re.compile(r"[\x00-\x20\x7f\\]")
 _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_TWO_READINGS: Final = re.compile("[\u00df\u03c2\u200c\u200d]")
+"""Letters that are one name to some programs and another to others (IDNA 2003 and 2008)."""
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 _LONGEST_NAME: Final = 253
 _VERBATIM: Final = "".join(map(chr, range(0x21, 0x7F)))
@@ -142,6 +144,8 @@ def parse_host(text: str) -> str:
             raise BadURL(f"{text!r} is not an IPv6 address") from None
     host = text.lower()
     if not host.isascii():
+        if _TWO_READINGS.search(host):
+            raise BadURL(f"{text!r} is two names: write the one that is meant as xn--...")
         try:
             host = host.encode("idna").decode("ascii").lower()
         except UnicodeError:

@@ -14,12 +14,10 @@ from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
+from ramet.network.conversation import HOP_BY_HOP
+
 Headers = list[tuple[bytes, bytes]]
 
-HOP_BY_HOP: Final = frozenset((
-    b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te",
-    b"trailer", b"transfer-encoding", b"upgrade",
-))  # fmt: skip
 _MADE_ANEW: Final = frozenset((b"host", b"expect", b"forwarded", b"x-real-ip", b"origin", b"referer"))
 _OF_WEBSOCKETS: Final = b"sec-websocket-"
 _OWN: Final = frozenset((b"authorization", b"cookie", b"idempotency-key"))
