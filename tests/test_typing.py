@@ -14,19 +14,40 @@ from typing import Any
 import pytest
 
 import ramet
-from ramet.apps.client.client import RemoteStore
+from ramet.agents import openai_agents
+from ramet.apps.client.client import RemoteKeys, RemoteStore
 from ramet.apps.client.reference import RemoteRef
 from ramet.apps.client.workspace import RemoteWorkspace
+from ramet.store.verbs.key_admin import Keys
+from ramet.workspace.agent.sandbox import Files, Sandbox
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.workspace import StoredWorkspace
+from ramet.workspace.workspace import Branch, Speculation
 
 ROOT = Path(__file__).parent.parent
 PYRIGHT = ROOT / ".venv-emulators" / "node_modules" / ".bin" / "pyright"
 WRONG = "misspelled"
-RETURNED = (StoredWorkspaceRef, StoredWorkspace, RemoteStore, RemoteRef, RemoteWorkspace)
+RETURNED = (
+    StoredWorkspaceRef, StoredWorkspace, RemoteStore, RemoteRef, RemoteWorkspace, RemoteKeys, Keys, Sandbox, Files,
+    Branch, Speculation,
+)  # fmt: skip
 """What public calls return, with public methods."""
-OPEN = {"FsspecResource", "Store.aio", "RemoteStore.aio"}
-"""What hands its arguments on to a filesystem or a function of the user."""
+NAMED: dict[str, tuple[str, ...]] = {
+    "ramet.agents.anthropic_memory": ("RametAsyncMemoryTool", "RametMemoryTool"),
+    "ramet.agents.claude_agent": ("tool_names", "workspace_server", "workspace_tools"),
+    "ramet.agents.deepagents": ("RametSandbox",),
+    "ramet.agents.fsspec": ("RametFileSystem",),
+    "ramet.agents.langchain": ("workspace_tools",),
+    "ramet.agents.openai_agents": tuple(openai_agents.__all__),
+    "ramet.agents.pydantic_ai": ("RametWorkspace", "RametWorkspaceBackend"),
+    "ramet.apps.server.settings": ("ServerSettings",),
+}
+"""Calls of other modules that the documentation names, also for frameworks that are not installed."""
+OPEN = {
+    "FsspecResource", "Store.aio", "RemoteStore.aio", "ramet.agents.fsspec.RametFileSystem",
+    "ramet.agents.pydantic_ai.RametWorkspace",
+}  # fmt: skip
+"""What hands its arguments on to a filesystem or a user's function, or is a dataclass of a framework that is absent."""
 
 
 def calls() -> Iterator[tuple[str, str]]:
@@ -38,6 +59,9 @@ def calls() -> Iterator[tuple[str, str]]:
         for member, method in inspect.getmembers(value, callable) if inspect.isclass(value) else ():
             if not member.startswith("_") and "ramet" in (getattr(method, "__module__", "") or ""):
                 yield f"{name}.{member}", f"given(ramet_{name}).{member}({WRONG}=1)"
+    for module, names in NAMED.items():
+        for name in names:
+            yield f"{module}.{name}", f"{module}.{name}({WRONG}=1)"
 
 
 CALLS = {what: call for what, call in calls() if what not in OPEN}
@@ -46,9 +70,10 @@ CALLS = {what: call for what, call in calls() if what not in OPEN}
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[int, str]]:
     """A program with one wrong call per line."""
-    kinds = sorted({what.partition(".")[0] for what in CALLS if "." in what})
+    kinds = sorted({what.partition(".")[0] for what in CALLS if "." in what and not what.startswith("ramet.")})
     lines = ["from __future__ import annotations", "from typing import TypeVar", "from ramet import *"]
     lines += [f"from {kind.__module__} import {kind.__name__}" for kind in RETURNED]
+    lines += [f"import {module}" for module in NAMED]
     lines += ["T = TypeVar('T')", "def given(kind: type[T]) -> T: raise NotImplementedError"]
     lines += [f"ramet_{kind} = {kind}" for kind in kinds]
     lines += ["async def main() -> None:"]

@@ -66,6 +66,9 @@ if TYPE_CHECKING:
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
     from ramet.core.stat import Stat as Stat
+    from ramet.native.options import Native as Native
+    from ramet.native.options import NativeLimits as NativeLimits
+    from ramet.network.network import Network as Network
     from ramet.store.model.revisions import Revision as Revision
     from ramet.store.refs.retention import Retention as Retention
     from ramet.store.refs.tags import Tag as Tag
@@ -81,6 +84,7 @@ if TYPE_CHECKING:
     from ramet.workspace.stored.commit_policy import CommitPolicy as CommitPolicy
     from ramet.workspace.stored.open_options import OpenOptions as OpenOptions
     from ramet.workspace.stored.store import Store as Store
+    from ramet.workspace.stored.trial import Trial as Trial
     from ramet.workspace.sync import SyncWorkspace as SyncWorkspace
     from ramet.workspace.workspace import Settings as Settings
     from ramet.workspace.workspace import Workspace as Workspace
@@ -128,6 +132,9 @@ _PLACES = {
     "MongoConfig": "ramet.backends.databases.mongo",
     "MongoResource": "ramet.backends.databases.mongo",
     "MountMode": "ramet.workspace.mounts",
+    "Native": "ramet.native.options",
+    "NativeLimits": "ramet.native.options",
+    "Network": "ramet.network.network",
     "NotionConfig": "ramet.backends.services.notion.workspace",
     "NotionResource": "ramet.backends.services.notion.workspace",
     "OpenOptions": "ramet.workspace.stored.open_options",
@@ -156,6 +163,7 @@ _PLACES = {
     "Tag": "ramet.store.refs.tags",
     "TelegramConfig": "ramet.backends.services.telegram",
     "TelegramResource": "ramet.backends.services.telegram",
+    "Trial": "ramet.workspace.stored.trial",
     "TrelloConfig": "ramet.backends.services.trello",
     "TrelloResource": "ramet.backends.services.trello",
     "Workspace": "ramet.workspace.workspace",

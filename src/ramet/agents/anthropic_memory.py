@@ -163,8 +163,8 @@ _COMMANDS: Final[Mapping[str, Callable[[Memory, Any], Awaitable[str]]]] = {
 class RametAsyncMemoryTool(BetaAsyncAbstractMemoryTool):  # type: ignore[misc]
     """The memory tool for `AsyncAnthropic`; runs on the caller's event loop."""
 
-    def __init__(self, ws: Workspace, directory: str = str(MEMORIES), **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, ws: Workspace, directory: str = str(MEMORIES), *, cache_control: Any = None) -> None:
+        super().__init__(cache_control=cache_control)
         self._memory = Memory(ws, directory)
 
     async def _do(self, command: Any) -> str:
@@ -179,8 +179,8 @@ class RametAsyncMemoryTool(BetaAsyncAbstractMemoryTool):  # type: ignore[misc]
 class RametMemoryTool(BetaAbstractMemoryTool):  # type: ignore[misc]
     """The memory tool for `Anthropic`; runs on its own event loop, so *do not* use the workspace from another one."""
 
-    def __init__(self, ws: Workspace, directory: str = str(MEMORIES), **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, ws: Workspace, directory: str = str(MEMORIES), *, cache_control: Any = None) -> None:
+        super().__init__(cache_control=cache_control)
         self._memory, self._portal = Memory(ws, directory), LoopThread("ramet-memory")
 
     def _do(self, command: Any) -> str:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import msgspec
 
@@ -65,6 +65,24 @@ if TYPE_CHECKING:
     from pathlib import Path as LocalPath
 
 Stdin = AsyncIterator[bytes] | Reader | bytes | str | None
+
+
+class ExecuteKeywords(TypedDict, total=False):
+    """The options of `Workspace.execute`."""
+
+    session_id: str
+    stdin: Stdin
+    provision: bool
+    agent_id: str
+    native: bool | None
+    cwd: str | None
+    env: Mapping[str, str] | None
+    timeout: float | None
+    limits: Limits | None
+    cancel: asyncio.Event | None
+    meta: Mapping[str, MetaValue] | None
+
+
 C = TypeVar("C", bound=UserCommand)
 
 MIB = 1 << 20

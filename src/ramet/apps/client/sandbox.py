@@ -13,6 +13,7 @@ from ramet.core.errors import RametError
 from ramet.core.paths import encode, parse
 from ramet.native.options import NativeForm
 from ramet.store.model.revisions import Revision
+from ramet.workspace.record.history import MetaValue
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
 from ramet.workspace.stored.git_push import GitSettings, Pushed, Secrets
@@ -126,16 +127,22 @@ class RemoteSandbox:
         if self.phase != "Ready":
             raise RametError("closed", f"{self.name or 'the sandbox'} is not running", "start it, or create another")
 
-    def exec(self, command: str | Sequence[str], **options: Any) -> IOResult:
-        """Run shell text, or an argv; options as for `execute` (`session_id`, `cwd`, `meta`, ...)."""
+    def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        session_id: str = DEFAULT_SESSION_ID,
+        stdin: bytes | str | None = None,
+        agent_id: str = DEFAULT_AGENT_ID,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        meta: Mapping[str, MetaValue] | None = None,
+    ) -> IOResult:
+        """Run shell text, or an argv; options as for `execute`."""
         self._check_running()
         text = command if isinstance(command, str) else shlex.join(command)
-        stdin = options.pop("stdin", None)
-        session, agent = options.pop("session_id", DEFAULT_SESSION_ID), options.pop("agent_id", DEFAULT_AGENT_ID)
-        cwd, env, timeout, meta = (options.pop(name, None) for name in ("cwd", "env", "timeout", "meta"))
-        if options:
-            raise TypeError(f"exec() got an unexpected keyword argument {next(iter(options))!r}")
-        body = exec_body(text, session, agent, cwd, env, timeout, meta)
+        body = exec_body(text, session_id, agent_id, cwd, env, timeout, meta)
         following = encode(stdin) if isinstance(stdin, str) else stdin
         if following is not None and len(following) <= SHORT:
             import base64

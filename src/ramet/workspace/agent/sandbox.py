@@ -55,7 +55,7 @@ from ramet.workspace.stored.store import Store, StoredWorkspace, home
 if TYPE_CHECKING:
     from ramet.store.repository import StoreKeywords
     from ramet.workspace.stored.store import WorkspaceOpener
-    from ramet.workspace.workspace import Workspace
+    from ramet.workspace.workspace import ExecuteKeywords, Workspace
 
 HOME: Final = "/workspace"
 Output = str | Mapping[str, Any]
@@ -304,7 +304,7 @@ class Sandbox:
     def _principal(self) -> str:
         return self._run.store.repository.principal or ""
 
-    def exec(self, command: str | Sequence[str], **options: Any) -> IOResult:
+    def exec(self, command: str | Sequence[str], **options: Unpack[ExecuteKeywords]) -> IOResult:
         """Run shell text, or an argv; options as for `Workspace.execute` (`cwd`, `env`, `timeout`, ...)."""
         import shlex
 
