@@ -298,7 +298,7 @@ def field_rows(fields: Any) -> list[str]:
 
 
 SITE = (
-    ("Begin", ("index.md", "quickstart.md", "tutorial.md", "cookbook.md", "troubleshooting.md", "comparison.md",
+    ("Start", ("index.md", "quickstart.md", "tutorial.md", "cookbook.md", "troubleshooting.md", "comparison.md",
                "tenets.md", "glossary.md")),
     ("How to", ("config.md", "store.md", "ui.md", "http.md", "typescript.md", "mcp.md", "agents.md", "openai-agents.md",
                 "agent-run.md", "shell.md", "native.md", "network.md", "backends.md", "writing-a-backend.md",
