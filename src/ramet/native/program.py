@@ -74,7 +74,7 @@ class Daemons:
         self._writers: dict[int, Writer] = {}
         """Where output goes, by pipe."""
         self._heard: dict[int, asyncio.Event] = {}
-        """Set when nobody reads the output of a pipe any more, or it has ended."""
+        """Set when the output of a pipe has no reader any more, or it has ended."""
         self._waiting: dict[int, asyncio.Task[None]] = {}
         """Pipes that are not read until their writer has room."""
 

@@ -165,7 +165,7 @@ async def _locked(
 
 
 def _take(fd: int, shared: bool) -> bool:
-    """Lock an open file of the machine, if nobody else has."""
+    """Lock an open file of the machine, unless another process holds it."""
     try:
         fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
