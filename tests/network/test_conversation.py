@@ -174,6 +174,44 @@ def test_a_refusal_reaches_a_client_that_is_still_sending() -> None:
     talk(act)
 
 
+def test_what_is_done_for_a_client_ends_when_it_goes() -> None:
+    async def act(server: Conversation, client: Connection) -> None:
+        client.writer.write(GOOD)
+        assert await server.request() is not None
+        async with server.watched():
+            assert await body_of(server) == b"hello"
+            await server.answer(200, "OK", [("Content-Length", "0")], nothing())
+        assert server.goes_on()
+        client.writer.write(GOOD.replace(b"hello", b"third") + GOOD)  # another request, sent ahead
+        assert await server.request() is not None
+        with pytest.raises(ConnectionResetError):
+            async with server.watched():
+                assert await body_of(server) == b"third"
+                client.writer.close()
+                await asyncio.Event().wait()
+        assert server.trailing == GOOD
+
+    talk(act)
+
+
+def test_a_request_that_is_cancelled_is_not_taken_for_a_client_that_left() -> None:
+    async def act(server: Conversation, client: Connection) -> None:
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert await server.request() is not None
+
+        async def work() -> None:
+            async with server.watched():
+                await asyncio.Event().wait()
+
+        working = asyncio.ensure_future(work())
+        await asyncio.sleep(0)
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await working
+
+    talk(act)
+
+
 def test_headers_of_one_connection_stay_there() -> None:
     given = [
         ("Connection", "keep-alive, X-Mine, Host, Content-Length"), ("X-Mine", "1"), ("Host", "h"), ("X-Other", "2"),

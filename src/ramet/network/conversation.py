@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from ramet.core.paths import encode
@@ -28,6 +29,7 @@ HOP_BY_HOP: Final = frozenset((
 """Headers that are about one connection, and are written anew for the next."""
 _DOUBTFUL: Final = re.compile(rb"\r[^\n]|(?<!\r)\n|\n[ \t]|\0")
 """Bare line ends, folded headers."""
+LEFT: Final = "its client left before the end"
 _REQUEST_LINE: Final = re.compile(rb"[!-~]+ [!-~]+ HTTP/1\.[01]")
 
 
@@ -46,6 +48,9 @@ class Conversation:
         self._has_body = False
         self.answers = False
         """Whether the answer to the request has begun."""
+        self._heard = asyncio.Event()
+        """Whether the request was read to its end."""
+        self._watching: asyncio.Task[None] | None = None
         if first:
             self._link.receive_data(first)
 
@@ -73,8 +78,10 @@ class Conversation:
             name == b"transfer-encoding" or (name == b"content-length" and text.strip(b"0"))
             for name, text in found.headers
         )  # fmt: skip
+        self._heard.clear()
         if not self._has_body:
             self._link.next_event()
+            self._heard.set()
         return found
 
     async def _head(self) -> bytes | None:
@@ -112,6 +119,7 @@ class Conversation:
                 elif isinstance(event, h11.Data):
                     yield bytes(event.data)
                 else:
+                    self._heard.set()
                     return
         except h11.RemoteProtocolError:
             raise NetworkFailure(FailureKind.PROTOCOL, "the body of the request is damaged") from None
@@ -120,6 +128,45 @@ class Conversation:
     def trailing(self) -> bytes:
         """What the client sent after its request."""
         return self._link.trailing_data[0]
+
+    # ------------------------------------------------------------------------------------------------ watching
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """End what is done for a request when its client goes, with ConnectionResetError; nobody waits for it then."""
+        task, gone = asyncio.current_task(), False
+        assert task is not None
+
+        async def watch() -> None:
+            nonlocal gone
+            await self._until_gone()
+            gone = True
+            task.cancel(LEFT)
+
+        self._watching = asyncio.ensure_future(watch())
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not gone or task.uncancel():
+                raise
+            raise ConnectionResetError(LEFT) from None
+        finally:
+            await self.unwatch()
+
+    async def unwatch(self) -> None:
+        """Leave what the client sends to another reader."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+
+    async def _until_gone(self) -> None:
+        await self._heard.wait()
+        while len(self.trailing) < BLOCK:  # requests that are sent ahead
+            block = await self.connection.reader.read(BLOCK)
+            if not block:
+                return
+            self._link.receive_data(block)
+        await asyncio.Event().wait()
 
     # ------------------------------------------------------------------------------------------------ answering
 

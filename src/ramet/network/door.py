@@ -185,9 +185,9 @@ class Door:
             if error.kind in (FailureKind.REFUSED, FailureKind.OFF):
                 verdict = "deny"
             raise
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             if not (out.tunnel and progress.status):  # a tunnel ends with its command
-                progress.error = "cancelled"
+                progress.error = str(cancelled) or "cancelled"
             raise
         except BaseException:
             progress.error = progress.error or "its client left before the end"

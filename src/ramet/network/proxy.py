@@ -221,10 +221,11 @@ class Proxy:
             headers += [("Connection", "Upgrade"), ("Upgrade", "websocket")]
         waits = Waits(CONNECT_SECONDS, None)
         try:
-            async with self._door.open(
+            async with talk.watched(), self._door.open(
                 caller, decode(request.method), target, headers, talk.body(), waits=waits
             ) as exchange:  # fmt: skip
                 if asks and exchange.switched is not None:
+                    await talk.unwatch()
                     await talk.switch(exchange.reason, exchange.headers, b"websocket")
                     await exchange.switched.relay(talk.trailing, talk.connection)
                 else:

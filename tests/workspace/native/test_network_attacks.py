@@ -198,3 +198,22 @@ def test_limits_hold_for_programs(mode: str, native: Native, web: Web, secure: W
     run(native, rules(requests_per_minute=2), requests_in_a_minute)
     run(native, rules(timeout=0.5), seconds)
     run(native, rules(concurrency=1), at_a_time)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_program_that_gives_up_frees_its_place(
+    mode: str, native: Native, web: Web, secure: Web, authority: TestAuthority
+) -> None:
+    scheme, intercept, before = MODES[mode]
+    server = secure if scheme == "https" else web
+    url = f"{scheme}://fine.example:{server.port}"
+
+    async def act(ws: Workspace) -> None:
+        given_up = f"{before}/usr/bin/curl -s -o /dev/null -m 0.5 {url}/slow"
+        done = await ws.execute(
+            "\n".join([given_up] * 3 + [f"{before}/usr/bin/curl -s {url}/hello"]), native=True, timeout=60
+        )
+        assert done.text == "hello\n", done
+
+    rules = {"allow": [fine(server.port)], "authorities": str(authority.path), "intercept": intercept}
+    run(native, {**rules, "limits": {"concurrency": 1}}, act)
