@@ -4,7 +4,7 @@ set -eu
 user=1234
 venv_python=$1
 shift
-[ $# -gt 0 ] || set -- tests/native tests/workspace/native tests/workspace/stored/test_held_box.py tests/apps/cli/test_bind.py
+[ $# -gt 0 ] || set -- tests/native tests/workspace/native tests/workspace/stored/test_held_box.py tests/apps/cli/test_bind.py tests/apps/cli/test_try.py
 skip() {
   echo "SKIPPED: native programs were not tested as uid $user: $1" >&2
   exit 0

@@ -117,7 +117,7 @@ def _tell(changes: list[OverlayChange], kept: str, applied: Applied | None) -> N
     elif applied.conflicts:
         listed = ", ".join(path[1:] for path in applied.conflicts[:5])
         raise RametError(
-            "conflict",
+            "merge_conflict",
             f"cannot apply: {listed} changed in the directory meanwhile",
             "Nothing was applied: run it again, or use --keep.",
         )
