@@ -36,6 +36,8 @@ BUILD_SECONDS: Final = 20.0
 """How long building a box may take on a busy machine."""
 MESSAGE_BYTES: Final = 32 * 1024
 """Requests above this size travel in a memfd: a socket message has a bound."""
+SHARED: Final = 2
+"""Files in /dev/shm may have this part of the memory: they outlive the program that wrote them."""
 VIEW_BYTES: Final = 1 << 20
 """Above what the answer about a view with thousands of rules takes."""
 NO_REMOTE: Final[Mapping[str, bool]] = MappingProxyType({})
@@ -230,6 +232,8 @@ class Box:
             if layout.image.has_directory(name):
                 found += ["--ro-bind", layout.image.at(f"/{name}"), f"/{name}"]
         found += [*self._etc(), "--proc", "/proc", "--dev", "/dev"]
+        shared = max(1, self._options.limits.memory_bytes // SHARED)
+        found += ["--perms", "1777", "--size", str(shared), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
         for inside, file in sorted(self._shown.items()):
             if layout.image.is_host or not inside.startswith("/etc/"):
                 found += ["--ro-bind", file, inside]

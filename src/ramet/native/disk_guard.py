@@ -1,7 +1,7 @@
 """`DiskGuard`: bound what a box writes in all its files together.
 
 The free space of the file system is cheap to ask for. Only when it has shrunk by what the box may still write are its
-files counted.
+files counted. A file counts for at least a page: else empty ones could take every inode of the file system.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from ramet.native.upper import walk_upper
 LOOK_SECONDS: Final = 0.25
 BLOCK: Final = 512
 """Bytes of the blocks that stat(2) counts."""
+INODE: Final = 4096
+"""Bytes that a file without content counts for."""
 
 
 class DiskGuard:
@@ -36,9 +38,9 @@ class DiskGuard:
             await asyncio.sleep(LOOK_SECONDS)
 
     def _used(self) -> int:
-        return sum(stat.st_blocks * BLOCK for upper in self._uppers() for _, stat in walk_upper(upper))
+        return sum(max(stat.st_blocks * BLOCK, INODE) for upper in self._uppers() for _, stat in walk_upper(upper))
 
 
 def _free(folder: str) -> int:
     found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
+    return found.f_bavail * found.f_frsize + found.f_favail * INODE

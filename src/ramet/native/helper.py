@@ -41,7 +41,7 @@ import struct
 import sys
 import termios
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import Any
@@ -576,7 +576,7 @@ def resize(terminal: int, rows: int, columns: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-def watch(memory: int | None, status: int, wake: int, links: int, program: Program) -> None:
+def watch(most: int | None, status: int, wake: int, links: int, program: Program) -> None:
     """Reap what ends and obey Ramet until the whole tree is gone."""
     poll = select.poll()
     poll.register(status, select.POLLIN)
@@ -584,11 +584,12 @@ def watch(memory: int | None, status: int, wake: int, links: int, program: Progr
     if links >= 0:
         poll.register(links, select.POLLIN)
     pending = b""
+    memory = MemoryWatch(most) if most else None
     while True:
         if reap(status, program):
             return
         ready = poll.poll(WATCH_SECONDS * 1000 if memory else None)
-        if memory and tree_memory() > memory:
+        if memory and memory.exceeded():
             report(status, b"Lmemory_bytes\n")
             kill_tree(status, program)
             return
@@ -661,16 +662,59 @@ def descendants() -> list[tuple[int, bytes]]:
     return found
 
 
-def tree_memory() -> int:
-    total, page = 0, resource.getpagesize()
-    for pid, _ in descendants():
+class MemoryWatch:
+    """Count the memory of the tree where no cgroup does: private pages, shared ones, and files in memory."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.files_before = memory_of_files()
+
+    def exceeded(self) -> bool:
+        found = {pid: figures(f"/proc/{pid}/status") for pid, _ in descendants()}
+        private = sum(one.get(b"RssAnon", 0) for one in found.values())
+        shared = sum(one.get(b"RssShmem", 0) for one in found.values())
+        if private + shared > self.most:  # what several processes map counts once
+            shared = sum(
+                figures(f"/proc/{pid}/smaps_rollup").get(b"Pss_Shmem", one.get(b"RssShmem", 0))
+                for pid, one in found.items()
+            )
+        if private + memory_of_files() - self.files_before > self.most:
+            shared = max(shared, open_memory_files(found))
+        return private + shared > self.most
+
+
+def figures(path: str) -> dict[bytes, int]:
+    """Read lines such as `RssAnon: 12 kB`, in bytes; nothing of a process that has ended."""
+    found = {}
+    try:
+        with open(path, "rb") as file:
+            for line in file:
+                name, _, rest = line.partition(b":")
+                if rest.endswith(b" kB\n"):
+                    found[name] = int(rest[:-4]) * 1024
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def memory_of_files() -> int:
+    """What files in memory take on the whole machine: cheap to ask for."""
+    return figures("/proc/meminfo").get(b"Shmem", 0)
+
+
+def open_memory_files(pids: Iterable[int]) -> int:
+    """What the open files without a name take, such as those of memfd_create."""
+    found = {}
+    for pid in pids:
         try:
-            with open(f"/proc/{pid}/statm", "rb") as file:
-                resident, shared = file.read().split()[1:3]
-        except (OSError, ValueError):
-            continue  # it ended meanwhile
-        total += (int(resident) - int(shared)) * page
-    return total
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                at = f"/proc/{pid}/fd/{name}"
+                if os.readlink(at).startswith("/memfd:"):
+                    stat = os.stat(at)
+                    found[stat.st_dev, stat.st_ino] = stat.st_blocks * 512
+        except OSError:
+            continue  # it ended, or cannot be looked at
+    return sum(found.values())
 
 
 def kill_tree(status: int, program: Program) -> None:

@@ -233,6 +233,31 @@ def test_a_memory_bomb_dies_and_the_box_lives(native: Native) -> None:
     assert after.stdout == b"1"
 
 
+IN_MEMORY = {
+    "files of /dev/shm": "n = 0\nwhile True: n += 1; open(f'/dev/shm/{n}', 'wb').write(block)",
+    "files without a name": "while True: f = os.memfd_create('x'); os.write(f, block); held.append(f)",
+    "shared mappings": "while True: m = mmap.mmap(-1, len(block)); m.write(block); held.append(m)",
+    "files of /dev": "n = 0\nwhile True: n += 1; open(f'/dev/{n}', 'wb').write(block)",
+}
+
+
+@pytest.mark.parametrize("way", IN_MEMORY.values(), ids=IN_MEMORY.keys())
+def test_memory_beside_the_programs_own_is_bounded(native: Native, way: str) -> None:
+    """What outlives the program, too, leaves enough for the next one."""
+    need("python3")
+    source = f"import mmap, os, time\nheld = []\nblock = b'x' * (3 << 20)\n{way}"
+
+    async def steps() -> tuple[IOResult, IOResult]:
+        async with Workspace(native=SMALL) as ws:
+            await ws.dispatch("write", "/bomb.py", source.encode())
+            bomb = await ws.execute("python3 /bomb.py", timeout=SECONDS)
+            return bomb, await ws.execute("python3 -c 'print(1)'", timeout=SECONDS)
+
+    bomb, after = asyncio.run(steps())
+    assert bomb.exit_code in (1, 137) and not bomb.timed_out, bomb
+    assert after.stdout == b"1\n", after
+
+
 def test_a_file_cannot_fill_the_disk(native: Native) -> None:
     result = run("head -c 100000000 /dev/zero > /big; echo $?; stat -c %s /big")
     status, size = result.stdout.split()
@@ -268,6 +293,13 @@ def test_many_files_together_cannot_fill_the_disk(native: Native) -> None:
     filled, after = asyncio.run(steps())
     assert filled.exit_code == 137 and b"native.disk_bytes" in filled.stderr and not filled.timed_out
     assert after.stdout == b"alive\n"
+
+
+def test_empty_files_cannot_take_every_inode(native: Native) -> None:
+    need("perl")
+    bounded = Native(NativeLimits(memory_bytes=256 << 20, processes=64, disk_bytes=8 << 20))
+    filled = run("mkdir /d; perl -e 'for (;;) { open F, q(>/d/f).$n++; select undef, undef, undef, 0.0002 }'", bounded)
+    assert filled.exit_code == 137 and b"native.disk_bytes" in filled.stderr and not filled.timed_out, filled
 
 
 def test_a_tree_deeper_than_any_path_can_be_closed(native: Native) -> None:
