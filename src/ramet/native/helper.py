@@ -69,6 +69,8 @@ TERMINAL_DESCRIPTOR = 511
 """Where a program's terminal is opened, before it becomes its standard streams."""
 LENT = 8
 """Sockets of each family that one request lends."""
+HARMLESS = ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_STACK")
+"""Limits of a program under which its worker can live; others are lowered for the program alone, once it runs."""
 LEAST_DATA = 64 << 20
 """The worker lives under the limits of its program: RLIMIT_DATA below this would hit the worker."""
 FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGSYS, signal.SIGTRAP)
@@ -519,7 +521,7 @@ def spawn(request: Request, limits: Request, given: list[int], status: int) -> P
         for name, value in request["env"].items()
     }
     own = request["rlimits"]
-    early = {name: limits for name, limits in own.items() if name != "RLIMIT_AS"}  # the worker is larger than that
+    early = {name: limits for name, limits in own.items() if name != "RLIMIT_AS"}
     before = {name: resource.getrlimit(getattr(resource, name)) for name in early}
     defaults = [number for number in CATCHABLE if number not in request["ignored"]]
     for number in request["ignored"]:
@@ -551,12 +553,13 @@ def spawn(request: Request, limits: Request, given: list[int], status: int) -> P
 
 
 def lower_limits(pid: int, limits: dict[str, tuple[int, int]]) -> None:
-    """Set limits of a process as far as its hard limits allow; 0 is this one, whose hard limits stay."""
+    """Set limits of a process as far as its hard limits allow; 0 is this one, which must live on after its program."""
     for name, (soft, hard) in limits.items():
         which = getattr(resource, name)
         try:
             most = resource.prlimit(pid, which)[1]
-            hard = most if hard < 0 or not pid else hard if most < 0 else min(hard, most)
+            keeps = hard < 0 or (not pid and name not in HARMLESS)
+            hard = most if keeps else hard if most < 0 else min(hard, most)
             soft = hard if soft < 0 else soft if hard < 0 else min(soft, hard)
             resource.prlimit(pid, which, (soft, hard))
         except ProcessLookupError:
