@@ -16,6 +16,8 @@ from ramet.native.upper import walk_upper
 LOOK_SECONDS: Final = 0.25
 BLOCK: Final = 512
 """Bytes of the blocks that stat(2) counts."""
+NOTICED: Final = 8
+"""When others free this part of what the box may still write, its files are counted: they could hide its writing."""
 INODE: Final = 4096
 """Bytes that a file without content counts for."""
 
@@ -31,7 +33,7 @@ class DiskGuard:
     async def watch(self) -> None:
         while True:
             now = _free(self._folder)
-            if self._free - now >= self._left:
+            if self._free - now >= self._left or now - self._free >= self._left // NOTICED:
                 self._left, self._free = self._most - await asyncio.to_thread(self._used), now
                 if self._left <= 0:
                     return
