@@ -2,7 +2,7 @@
 
 Rules that this file keeps:
 - One workspace has one authority. Its key is in the memory of this process only: no file, no box and no store has it.
-- Only programs of the workspace's own box are told to trust it.
+- Only programs of the workspace's own box trust it.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class Conversation:
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
-        """End what is done for a request when its client goes, with ConnectionResetError; nobody waits for it then."""
+        """End what is done for a request when its client goes, with ConnectionResetError."""
         task, gone = asyncio.current_task(), False
         assert task is not None
 

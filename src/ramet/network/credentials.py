@@ -121,11 +121,11 @@ def credentials_of(given: Mapping[str, Any]) -> tuple[Credential, ...]:
             one = Credential.parse(host, row)
             if isinstance(rows, list | tuple) and len(rows) > 1 and one.env is not None and "name" not in row:
                 one = replace(one, name=f"{host}/{one.env}")
-            found.append(_beside(found, one, host))
+            found.append(_with_shared_name(found, one, host))
     return tuple(sorted(found, key=lambda one: -len(one.name)))  # a name may be the beginning of another
 
 
-def _beside(others: Iterable[Credential], one: Credential, host: str) -> Credential:
+def _with_shared_name(others: Iterable[Credential], one: Credential, host: str) -> Credential:
     """The credential with the placeholder that its variable has already; no two secrets share one."""
     for other in others:
         if one.env is None or other.env is None:

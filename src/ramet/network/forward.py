@@ -27,7 +27,7 @@ class Forward:
     def __init__(
         self, listener: socket.socket, dial: Dial, *, most: int = MOST, failed: Failed | None = None
     ) -> None:  # fmt: skip
-        """`failed` is told why a connection could not be made."""
+        """`failed` is called with the reason why a connection could not be made."""
         self._listener, self._dial, self._most, self._failed = listener, dial, most, failed
         self.port: int = listener.getsockname()[1]
         """The port of this machine."""

@@ -30,7 +30,7 @@ _CODES: Final = {
 
 
 class SocksError(Exception):
-    """A client that asks for what there is not; it has been told."""
+    """A client that asks for what there is not; it has its answer."""
 
 
 async def password_of(client: Connection) -> tuple[str, str]:

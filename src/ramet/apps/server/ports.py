@@ -205,8 +205,8 @@ class PortOrigins:
             )  # fmt: skip
         (await self._connected(name, port)).close()
         principal = call.scope.get("ramet.principal")
-        told = repr((name, port, principal)).encode("utf-8", "surrogatepass")
-        label = f"p{hmac.new(self._secret, told, hashlib.sha256).hexdigest()[:24]}"
+        identity = repr((name, port, principal)).encode("utf-8", "surrogatepass")
+        label = f"p{hmac.new(self._secret, identity, hashlib.sha256).hexdigest()[:24]}"
         if label not in self._known:
             while len(self._known) >= ORIGINS:
                 del self._known[next(iter(self._known))]

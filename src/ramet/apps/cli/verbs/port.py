@@ -98,13 +98,13 @@ async def _forward(handle: Any, name: str, number: int, listener: socket.socket,
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
-    told = ""
+    printed = ""
 
     def failed(error: Exception) -> None:
-        nonlocal told
+        nonlocal printed
         cause = error.cause if isinstance(error, RametError) else getattr(error, "strerror", None) or str(error)
-        if cause != told:
-            told = cause
+        if cause != printed:
+            printed = cause
             print(f"ramet: {cause}", file=sys.stderr)
 
     async with handle.forward(number, listener, failed=failed) as forward:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ramet.commands.framework.command import Command, UsageError
 from ramet.commands.network.session import REACH, door_of
-from ramet.commands.network.wget.download import Download, Run, parsed, pause_for, told
+from ramet.commands.network.wget.download import Download, Run, complain, parsed, pause_for
 from ramet.commands.network.wget.options import GENERIC, NETWORK, PARSE, VERSION_TEXT, WgetError, WgetOptions
 from ramet.commands.network.wget.site import download_site, place_of
 from ramet.core.errors import reason
@@ -68,7 +68,7 @@ async def _file(run: Run, url: str) -> int:
         name = place_of(target, run.o) if run.o.force_directories else None
         await Download(run, target, name).carry_out()
     except WgetError as error:
-        return told(run, error)
+        return complain(run, error)
     return 0
 
 

@@ -297,7 +297,7 @@ def parsed(url: str) -> Target:
         raise WgetError(GENERIC, f"{url}: Invalid URL: {error}.") from None
 
 
-def told(run: Run, error: WgetError) -> int:
+def complain(run: Run, error: WgetError) -> int:
     if error.text and (error.always or not run.o.quiet):
         run.proc.stderr.write(encode(f"{error.text}\n"))
     return error.status

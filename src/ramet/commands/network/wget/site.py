@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import Final
 from urllib.parse import unquote
 
-from ramet.commands.network.wget.download import Download, Run, name_of, parsed, pause_for, told
+from ramet.commands.network.wget.download import Download, Run, complain, name_of, parsed, pause_for
 from ramet.commands.network.wget.options import GENERIC, WgetError, WgetOptions
 from ramet.concurrency.offload import offload_large
 from ramet.network.targets import BadURL, Target
@@ -36,7 +36,7 @@ async def download_site(run: Run, url: str) -> int:
     try:
         first = parsed(url)
     except WgetError as error:
-        return told(run, error)
+        return complain(run, error)
     top = first.path.rpartition("/")[0] + "/"
     waiting: deque[tuple[Target, int, str]] = deque([(first.bare(), 0, "")])
     seen = {first.bare()}
@@ -47,7 +47,7 @@ async def download_site(run: Run, url: str) -> int:
         try:
             at, text = await Download(run, target, place_of(target, o), page=True, referer=referer).carry_out()
         except WgetError as error:
-            status = told(run, error)
+            status = complain(run, error)
             continue
         if not text or (o.level and depth >= o.level):
             continue
@@ -62,7 +62,9 @@ async def download_site(run: Run, url: str) -> int:
                 continue
             seen.add(following)
             if len(seen) > MOST_PAGES:
-                return told(run, WgetError(GENERIC, f"wget: the site has more than {MOST_PAGES} pages", always=True))
+                return complain(
+                    run, WgetError(GENERIC, f"wget: the site has more than {MOST_PAGES} pages", always=True)
+                )
             waiting.append((following, depth + 1, at.bare().url))
         await run.proc.budget.yield_turn()
     return status
