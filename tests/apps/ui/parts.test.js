@@ -1,4 +1,4 @@
-// The parts of the page that compute: names, text, differences, lanes, colours. Run by test_ui.py.
+// The parts of the page that compute: names, text, differences, lanes, colors. Run by test_ui.py.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,6 +7,7 @@ import { Rows } from "./lib/csv.js";
 import { lanes } from "./lib/graph.js";
 import { common as commonHead, drawn, LineEditor, LineInput, place as cursor, width } from "./lib/lineeditor.js";
 import { changed, differing, hunks } from "./lib/linediff.js";
+import { MARKER, merged } from "./lib/merge.js";
 import { crumbs, decodeBytes, decodeText, encodeText, parsePlace, place, resolved } from "./lib/names.js";
 import { runs } from "./lib/paint.js";
 import { ago, duration, hexDump, imageType, lineage, linesOf, looksLikeText, mode, oneLine, size, visible } from "./lib/text.js";
@@ -177,7 +178,7 @@ test("lanes lead every revision to its parents", () => {
   }
 });
 
-test("colours of programs are kept, every other escape goes", () => {
+test("colors of programs are kept, every other escape goes", () => {
   const painter = new Painter();
   const runs = [...painter.feed("a\x1b[31mred\x1b[0"), ...painter.feed("mplain\x1b]0;title\x07z\x1b[1;92mx\x1b[38;5;196my\x1b[2J\r\n")];
   assert.deepEqual(runs.map(({ text, classes }) => [text, classes]), [
@@ -186,7 +187,7 @@ test("colours of programs are kept, every other escape goes", () => {
   assert.deepEqual(new Painter().feed("\x1b[", true).map(({ text }) => text), ["\x1b["]);
 });
 
-test("colours and marks cut a line into runs that cover it", () => {
+test("colors and marks cut a line into runs that cover it", () => {
   assert.deepEqual(runs(6, ["k", 3, "", 1, "n", 2], [[2, 5]]), [[0, 2, "k", false], [2, 3, "k", true], [3, 4, "", true], [4, 5, "n", true], [5, 6, "n", false]]);
   assert.deepEqual(runs(4, ["k", 2], []), [[0, 2, "k", false], [2, 4, "", false]]);
   assert.deepEqual(runs(3, [], [[1, 1]]), [[0, 1, "", false], [1, 3, "", false]]);
@@ -364,4 +365,35 @@ test("a command that reads gets whole lines, as from a terminal", () => {
   input.feed("\x1b[200~1\n2\n3\x1b[201~");
   assert.deepEqual(sent.slice(-1), ["1\n2\n"]);
   assert.equal(input.take(), "3");
+});
+
+test("a merge keeps what each side changed, and marks what both changed", () => {
+  const names = ["ours", "theirs"];
+  const of = (text) => text.split(" ").filter(Boolean);
+  const merge = (...texts) => merged(...texts.map(of), names).join(" ");
+  assert.equal(merge("a b c d e", "A b c d e", "a b c d E x"), "A b c d E x");
+  assert.equal(merge("a b c d e", "a b c e", "a b c d e"), "a b c e");
+  assert.equal(merge("a b c", "a B c", "a B c"), "a B c");
+  assert.equal(merge("a b c d e f", "a X c d e F", "a Y c d e f"), "a <<<<<<< ours X ======= Y >>>>>>> theirs c d e F");
+  assert.equal(merge("", "a", "b"), "<<<<<<< ours a ======= b >>>>>>> theirs");
+  assert.equal(merge("a b c d", "a x b c d y", "b c"), "<<<<<<< ours a x ======= >>>>>>> theirs b c <<<<<<< ours d y ======= >>>>>>> theirs");
+  assert.ok(MARKER.test("a\n=======\nb") && !MARKER.test("a ======="));
+  const next = random(7);
+  for (let round = 0; round < 500; round++) {
+    const base = Array.from({ length: next(12) }, () => String(next(5)));
+    const edit = () => base.flatMap((line) => [[line], [line], [], [line, "+"], ["*"]][next(5)]);
+    const [ours, theirs] = [edit(), edit()];
+    assert.deepEqual(merged(base, ours, base, names), ours);
+    assert.deepEqual(merged(base, base, theirs, names), theirs);
+    assert.deepEqual(merged(base, ours, ours, names), ours);
+    const taken = (side) => {
+      let within = null;
+      return merged(base, ours, theirs, names).filter((line) => {
+        if (!MARKER.test(line)) return within === null || within === side;
+        within = { "<": "ours", "=": "theirs", ">": null }[line[0]];
+        return false;
+      });
+    };
+    for (const line of taken("ours")) assert.ok(ours.includes(line) || theirs.includes(line));
+  }
 });

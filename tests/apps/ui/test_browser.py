@@ -129,6 +129,7 @@ def test_markdown_is_a_document_that_loads_nothing_from_elsewhere(page: Browser)
     page.go("#/ws/proj/docs")
     page.sees("Title", ".readme")
     page.go("#/ws/proj/docs/README.md")
+    page.sees("Source", ".switch")
     told = page.sees("Title", ".document")
     assert "<img src=x" in told and "image: far" in told
     page.until("document.querySelector('.document img')?.naturalWidth === 1")

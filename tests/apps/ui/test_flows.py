@@ -174,6 +174,14 @@ def test_a_proposal_with_a_conflict_is_merged(world: World) -> None:
     page.sees("1 conflict to decide")
     page.sees("stock=1000", ".sides")
     assert page.run("[...document.querySelectorAll('.conflicts .primary')][0].disabled")
+    page.click("Edit by hand", ".sides button")
+    page.sees("1 conflict to decide")
+    marked = page.run("document.querySelector('.resolve').value")
+    assert (
+        "<<<<<<< shop\n" in marked and "stock=50" in marked and ">>>>>>> attempt\n" in marked and "# rest\n" in marked
+    )
+    page.fill(".resolve", "both\n")
+    page.sees("all decided")
     page.click("Take this", ".sides button")
     page.sees("all decided")
     page.click("Merge with these choices")

@@ -1,7 +1,7 @@
 // The application: sign-in, and the view for each place.
 
 import { get, hasToken, keepToken, Problem, redeem, shareWithTabs } from "./lib/api.js";
-import { h, link, refill } from "./lib/dom.js";
+import { button, h, link, refill } from "./lib/dom.js";
 import { follow, listen, name as safe, problemBox } from "./lib/frame.js";
 import { listenToKeys } from "./lib/keys.js";
 import { parsePlace, place } from "./lib/names.js";
@@ -85,7 +85,7 @@ async function show({ keep = false } = {}) {
     if (error.name === "AbortError" || signal.aborted) return;
     main.inert = false;
     if (error.status === 401) return;
-    refill(main, h("div", { class: "page" }, h("h1", {}, "Cannot show this page"), problemBox(error), h("p", {}, route.name && error.code !== "workspace_not_found" && [link(place("ws", { name: route.name }), safe(route.name)), " · "], link("#/", "All workspaces"))));
+    refill(main, h("div", { class: "page" }, h("h1", {}, "Cannot show this page"), problemBox(error), h("p", {}, route.name && error.code !== "workspace_not_found" && [link(place("ws", { name: route.name }), safe(route.name)), " · "], link("#/", "All workspaces")), h("p", {}, button("Try again", () => show()))));
   }
 }
 

@@ -4,6 +4,7 @@ import { change, get, part, Problem, workspacePath } from "../lib/api.js";
 import { button, h, link, put, refill } from "../lib/dom.js";
 import { ask, name as safe, newsBar, notice, problemBox, toast } from "../lib/frame.js";
 import { changed } from "../lib/linediff.js";
+import { MARKER, merged } from "../lib/merge.js";
 import { decodeBytes, place } from "../lib/names.js";
 import { linesOf, looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
 import { changesList } from "./changes.js";
@@ -60,11 +61,11 @@ export async function review({ route, signal, workspace, live, reload }) {
     }, { class: "primary" });
     const left = h("span", { class: "faint", role: "status" });
     const count = () => {
-      const open = found.filter(({ path }) => !chosen.has(path) && !edited.has(path)).length;
+      const open = found.filter(({ path }) => !chosen.has(path) && (!edited.has(path) || MARKER.test(edited.get(path)()))).length;
       go.disabled = open > 0;
       left.textContent = open ? `${plural(open, "conflict")} to decide; nothing is merged yet` : "all decided";
     };
-    const rows = found.map((one) => conflict(one, { name, other: `${theirName}@${theirRev}`, otherName: other }, chosen, edited, count, signal));
+    const rows = found.map((one) => conflict(one, { name, theirs: [theirName, theirRev], base: base?.id, otherName: other }, chosen, edited, count, signal));
     count();
     return h("section", { class: "conflicts" }, h("div", { class: "bar small" }, h("h2", {}, "Conflicts"), left, h("span", { class: "actions" }, go)), rows);
   }
@@ -79,7 +80,7 @@ export async function review({ route, signal, workspace, live, reload }) {
     newer.length > 0 && [await proposed(theirName, base, newer[0], talk, signal), notesSection(talk, theirName)]);
 }
 
-/** The revisions that the other side has and this one lacks, newest first. */
+/** The revisions of the other workspace that this one lacks, newest first. */
 async function proposedRevisions(name, revision, without, signal) {
   const found = [];
   for (let more = true; more; ) {
@@ -112,7 +113,7 @@ async function commandsBehind(mine, name, rev, base, signal) {
   return found.length > 0 && recordList(name, "", found, total > found.length && found.length === RECORDS && notice(`Only the newest ${RECORDS} are listed. `, link(place("cmds", { name }), "All records")));
 }
 
-/** Say why it is not merged, and remove the workspace unless it is to be worked on. */
+/** Reject a proposal with a reason; the workspace is kept or removed. */
 async function reject(other, name, talk) {
   let removed = false;
   const done = await ask({
@@ -134,7 +135,7 @@ async function reject(other, name, talk) {
 
 // ---------------------------------------------------------------------------------------------------- conflicts
 
-function conflict({ path, why }, { name, other, otherName }, chosen, edited, count, signal) {
+function conflict({ path, why }, { name, theirs: [theirName, theirRev], base, otherName }, chosen, edited, count, signal) {
   const sides = h("div", { class: "sides" }, h("p", { class: "waiting" }, "Loading…"));
   const decided = h("span", { class: "badge on", hidden: true });
   const decide = (label, side, read) => {
@@ -147,14 +148,16 @@ function conflict({ path, why }, { name, other, otherName }, chosen, edited, cou
     count();
   };
   const load = async () => {
-    const [ours, theirs] = await Promise.all([content(name, path, "head", signal), content(other.split("@")[0], path, other.split("@")[1], signal)]);
+    const [ours, theirs, before] = await Promise.all([
+      content(name, path, "head", signal), content(theirName, path, theirRev, signal), base ? content(theirName, path, base, signal) : {},
+    ]);
     const text = [ours, theirs].every((one) => one.text !== undefined);
     if (text) {
       const parts = changed(linesOf(ours.text), linesOf(theirs.text));
       ours.differs = parts.map(([from, to]) => [from, to]);
       theirs.differs = parts.map(([, , from, to]) => [from, to]);
     }
-    const area = h("textarea", { class: "resolve", spellcheck: "false", "aria-label": `Resolution of ${path}`, rows: 14, hidden: true });
+    const area = h("textarea", { class: "resolve", spellcheck: "false", "aria-label": `Resolution of ${path}`, rows: 14, hidden: true, oninput: count });
     const column = (label, one, side) => h("div", { class: "sidebyside" }, h("div", { class: "bar small" }, h("b", {}, label), h("span", { class: "actions" }, button(side === "ours" ? "Keep this" : "Take this", () => {
       area.hidden = true;
       decide(side === "ours" ? "ours" : "theirs", side);
@@ -163,7 +166,7 @@ function conflict({ path, why }, { name, other, otherName }, chosen, edited, cou
       text && h("div", { class: "whole" }, button("Edit by hand", () => {
         area.hidden = false;
         if (!area.value) {
-          area.value = theirs.text;
+          area.value = merged(...[before, ours, theirs].map((one) => (one.text ?? "").split("\n")), [name, otherName]).join("\n");
           area.setSelectionRange(0, 0);
         }
         area.focus();
@@ -174,7 +177,7 @@ function conflict({ path, why }, { name, other, otherName }, chosen, edited, cou
   return h("div", { class: "change conflict" }, h("div", { class: "bar small" }, h("code", { class: "path" }, oneLine(path)), h("span", { class: "faint" }, oneLine(why)), decided), sides);
 }
 
-/** The text of a side with the lines marked that the other one has not, and the first of them in sight. */
+/** The text of a side with its differing lines marked, scrolled to the first of them. */
 function source({ text, differs = [] }, label) {
   const lines = linesOf(text);
   const made = h("pre", { class: "text", tabindex: "0", role: "region", "aria-label": label });
@@ -191,7 +194,7 @@ function source({ text, differs = [] }, label) {
   return made;
 }
 
-/** A side of a conflict: its text, or what it is instead. */
+/** Load a side of a conflict: its text, or what it is instead. */
 async function content(name, path, rev, signal) {
   try {
     const { bytes, total } = await part(name, path, rev, 0, MOST, signal);
