@@ -1,14 +1,14 @@
-// Output of programs as runs of text with a look: colours and weight are kept, every other escape is taken out.
+// Terminal output as runs of text with classes: colors and weight are kept, other escape sequences are removed.
 
 // eslint-disable-next-line no-control-regex
 const ESCAPE = /\x1b(?:\[([0-9;:?]*)([ -/]*[@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-OQ-WYZ\\`-~])/g;
 
-/** Reads pieces as they come; an escape that is cut in two is kept until its rest is there. */
+/** Parses output in pieces; an escape sequence that is cut in two waits for its rest. */
 export class Painter {
   #look = { fg: null, bg: null, bold: false, dim: false, italic: false, underline: false };
   #rest = "";
 
-  /** The runs `{text, classes}` of a piece. */
+  /** Return the runs `{text, classes}` of a piece. */
   feed(piece, last = false) {
     let text = this.#rest + piece;
     this.#rest = "";
@@ -57,15 +57,15 @@ export class Painter {
       else if (code === 49) look.bg = null;
       else if (code === 38 || code === 48) {
         const kind = numbers[at + 1];
-        const colour = kind === 5 ? sixteenth(numbers[at + 2]) : null;
-        look[code === 38 ? "fg" : "bg"] = colour;
+        const color = kind === 5 ? sixteenth(numbers[at + 2]) : null;
+        look[code === 38 ? "fg" : "bg"] = color;
         at += kind === 5 ? 2 : kind === 2 ? 4 : 0;
       }
     }
   }
 }
 
-/** One of 256 colours as the nearest of sixteen, roughly. */
+/** Map one of 256 colors to about the nearest of 16. */
 function sixteenth(number) {
   if (number < 16) return number;
   if (number >= 232) return number < 244 ? 8 : 7;

@@ -1,4 +1,4 @@
-// Talking to the server: the token, requests, streams, and refusals as `Problem`. Nothing here knows the page.
+// HTTP client: the token, requests, streams, and refusals as `Problem`. Nothing here knows the page.
 
 import { encodeText } from "./names.js";
 
@@ -16,7 +16,7 @@ export class Problem extends Error {
 
 export const hasToken = () => token !== "";
 
-/** The token as the name of a subprotocol: a WebSocket has no headers of its own. */
+/** The token as the name of a subprotocol, because browsers cannot set headers of a WebSocket. */
 export const bearer = () => btoa(String.fromCharCode(...new TextEncoder().encode(token))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 
 export function keepToken(text) {
@@ -25,14 +25,14 @@ export function keepToken(text) {
   else sessionStorage.removeItem(KEY);
 }
 
-/** Change a link from `ramet ui` into the token; it works once. */
+/** Exchange the code of a link from `ramet ui` for the token; a code works once. */
 export async function redeem(code) {
   const answer = await fetch("redeem", { method: "POST", body: code, cache: "no-store" });
   if (!answer.ok) throw await refusal(answer);
   keepToken((await answer.json()).token);
 }
 
-/** Tabs of this page share the token among themselves; it never leaves the browser. */
+/** Share the token between tabs of this page; it never leaves the browser. */
 export function shareWithTabs(timeout = 400) {
   if (typeof BroadcastChannel === "undefined") return Promise.resolve(hasToken());
   const channel = new BroadcastChannel(KEY);
@@ -91,17 +91,17 @@ async function send(method, path, { query = {}, body, headers = {}, signal } = {
 const key = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 export const get = async (path, query, signal) => (await send("GET", path, { query, signal })).json();
-/** Ask for a change; the key makes that a repeat by the browser does it once. */
+/** Request a change; the idempotency key keeps a retry by the browser from doing it twice. */
 export const change = async (method, path, body, query) => (await send(method, path, { body, query, headers: { "idempotency-key": key() } })).json();
 export const raw = (path, query, headers, signal) => send("GET", path, { query, headers, signal });
 
-// A byte that is no UTF-8, which JSON cannot carry; what stands for it is as long.
+// A lone surrogate, which stands for a byte that is not UTF-8. JSON cannot carry it; its replacement has the same length.
 const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** Characters of a text that the server colours or renders. */
+/** Characters of a text that the server colors or renders. */
 export const RENDERED = 256 << 10;
 
-/** A text as tokens (`kind` "code") or as a tree ("markdown"); null when the server cannot do it in time. */
+/** Render text to tokens (`kind` "code") or a tree ("markdown"); null when the server cannot do it in time. */
 export async function render(kind, name, text, signal) {
   if (text.length > RENDERED) return null;
   try {
@@ -112,11 +112,11 @@ export async function render(kind, name, text, signal) {
     return answer.ok ? await answer.json() : null;
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    return null; // it is shown plainly; what truly matters fails where it is asked for
+    return null; // the text is shown without colors
   }
 }
 
-/** A part of a file: its bytes, where they begin, and how long the whole is. */
+/** Read a range of a file: its bytes, their offset, and the size of the file. */
 export async function part(name, path, rev, from, to, signal) {
   let answer;
   try {
@@ -130,7 +130,7 @@ export async function part(name, path, rev, from, to, signal) {
   return { bytes: new Uint8Array(await answer.arrayBuffer()), from: Number(range[1]), total: Number(range[3]) };
 }
 
-/** An answer without a range: a file whose size is not known before it is read. No more than `most` of it is kept. */
+/** Read at most `most` bytes of an answer without a range: a file whose size is unknown before it is read. */
 async function whole(answer, most) {
   const pieces = [];
   let length = 0;
@@ -151,7 +151,7 @@ async function whole(answer, most) {
   return { bytes: bytes.subarray(0, most), from: 0, total };
 }
 
-/** The lines of an answer as they come. */
+/** Yield the lines of an answer as they arrive. */
 async function* lines(answer) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -165,7 +165,7 @@ async function* lines(answer) {
   if (rest) yield rest;
 }
 
-/** Run a command: pieces `{fd, text}` as they come, then the result. Aborting the signal stops the command. */
+/** Run a command: yield its output as `{fd, text}`, then the result. Aborting the signal stops the command. */
 export async function* run(name, command, signal) {
   const answer = await send("POST", workspacePath(name, "/exec"), { body: { ...command, stream: true }, signal });
   const decoders = { 1: new TextDecoder(), 2: new TextDecoder() };
@@ -182,7 +182,7 @@ export async function* run(name, command, signal) {
   throw new Problem({ code: "broken", cause: "the connection broke before the command ended", remediation: "check that the server runs" });
 }
 
-/** What happens on the server, as it happens, until the signal is aborted. */
+/** Yield the events of the server until the signal is aborted. */
 export async function* events(signal) {
   const answer = await send("GET", "/events", { signal });
   let kind = "";

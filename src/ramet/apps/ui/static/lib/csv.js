@@ -1,4 +1,4 @@
-// Comma-separated values (RFC 4180) as rows, fed in pieces: a row that is cut in two waits for its rest.
+// An incremental parser of comma-separated values (RFC 4180): a row that is cut in two waits for its rest.
 
 export class Rows {
   #delimiter;
@@ -8,12 +8,12 @@ export class Rows {
     this.#delimiter = delimiter;
   }
 
-  /** Characters of the row that has not ended. */
+  /** Length of the unfinished row. */
   get pending() {
     return this.#rest.length;
   }
 
-  /** The rows that end in this piece; at the end also the last one. */
+  /** Return the rows that end in this piece; with `ended`, also the last one. */
   feed(piece, ended = false) {
     const text = this.#rest + piece;
     const rows = [];

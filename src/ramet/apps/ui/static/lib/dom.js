@@ -1,9 +1,9 @@
-// Making elements. Whatever comes from a workspace becomes a text node or a checked attribute, never markup.
+// Building elements. Content of a workspace becomes a text node or a checked attribute, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const LOCAL = /^(#|blob:)/;
 
-/** An element; `on*` are listeners, `class` may be a list, true is an empty attribute, false and null are none. */
+/** Create an element; `on*` are listeners, `class` may be a list, true is an empty attribute, false and null add none. */
 export function h(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
@@ -24,7 +24,7 @@ function filled(element, attributes, children) {
   return put(element, ...children);
 }
 
-/** Add children: nodes, text, lists of them; null and false are nothing. */
+/** Append children: nodes, text, or lists of them; null and false are skipped. */
 export function put(element, ...children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
@@ -33,7 +33,7 @@ export function put(element, ...children) {
   return element;
 }
 
-/** Put children in the place of what is there. */
+/** Replace the children of an element. */
 export function refill(element, ...children) {
   element.replaceChildren();
   return put(element, ...children);
@@ -43,7 +43,7 @@ export const link = (href, ...children) => h("a", { href }, ...children);
 
 const AWAY = ["http:", "https:", "mailto:"];
 
-/** A link that an author wrote to another site, which learns nothing of this page; as text when it is none. */
+/** A link to another site, which learns nothing of this page; plain text unless the scheme is allowed. */
 export function away(target, ...children) {
   if (!AWAY.some((protocol) => target.toLowerCase().startsWith(protocol))) return h("span", { title: target }, ...children);
   const made = h("a", { target: "_blank", rel: "noopener noreferrer nofollow", title: target }, ...children);
@@ -57,10 +57,10 @@ const ICONS = {
   link: "M6.5 9.5l3-3M7.2 4.5l1.3-1.3a2.6 2.6 0 0 1 3.7 3.7l-1.3 1.3M8.8 11.5l-1.3 1.3a2.6 2.6 0 0 1-3.7-3.7l1.3-1.3",
 };
 
-/** The picture of a kind of file. */
+/** The icon for a kind of file. */
 export const icon = (kind) => svg("svg", { class: ["icon", kind], viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[kind] ?? ICONS.file }));
 
-/** A button that does something; while it does, it cannot be pressed again. */
+/** A button that cannot be pressed again while its action runs. */
 export function button(label, act, attributes = {}) {
   const made = h("button", { type: "button", ...attributes, onclick: async (event) => {
     if (made.hasAttribute("aria-disabled")) return;

@@ -1,12 +1,12 @@
-// What every view uses: errors, dialogs, passing messages, times that stay right, and what the server tells as it happens.
+// What views share: error boxes, toasts, relative times, dialogs, and live updates.
 
 import { events, get, hasToken, Problem } from "./api.js";
 import { button, h, put, refill } from "./dom.js";
 import { ago, moment, oneLine, visible } from "./text.js";
 
-// ------------------------------------------------------------------------------------------------ being told
+// -------------------------------------------------------------------------------------------------- messages
 
-/** An error as people want it: the cause, and what to do. */
+/** Show an error: its cause, and what to do. */
 export function problemBox(error) {
   const told = error instanceof Problem;
   if (!told) console.error(error);
@@ -23,10 +23,10 @@ export function toast(text, kind = "good") {
   setTimeout(() => made.remove(), kind === "bad" ? 12_000 : 5_000);
 }
 
-/** Say loudly that what is shown is not everything. */
+/** A note that something is incomplete or different from what one expects. */
 export const notice = (...children) => h("p", { class: "notice", role: "note" }, ...children);
 
-/** A moment, said as how long ago; `refresh` keeps it right. */
+/** A time as how long ago; the interval below keeps it right. */
 export function when(seconds) {
   if (!seconds) return h("span", { class: "faint" }, "–");
   return h("time", { datetime: new Date(seconds * 1000).toISOString(), title: moment(seconds), "data-at": seconds }, ago(seconds));
@@ -39,11 +39,11 @@ setInterval(() => {
 /** A name from a workspace, isolated so that it cannot reverse the text around it. */
 export const name = (text, attributes = {}) => h("bdi", attributes, oneLine(text));
 
-// ------------------------------------------------------------------------------------------------------ asking
+// ------------------------------------------------------------------------------------------------------ dialogs
 
 /**
- * Ask in a dialog, then act. Fields are `{name, label, value, hint, options, required, pattern}`; an error of the act is
- * shown in the dialog, which stays open. True when it was done.
+ * Ask in a dialog, then act. Fields are `{name, label, value, hint, options, required, pattern}`; an error of the action is
+ * shown in the dialog, which stays open. Resolves to whether it was done.
  */
 export function ask({ title, text, fields = [], label, danger = false, act }) {
   return new Promise((resolve) => {
@@ -84,13 +84,13 @@ function input({ name: id, value = "", options, required, pattern, placeholder }
   return h("input", { name: id, value, required, pattern, placeholder, autocomplete: "off", spellcheck: "false" });
 }
 
-// ------------------------------------------------------------------------------------------------------ living
+// ------------------------------------------------------------------------------------------------------ live updates
 
 const listeners = new Set();
 let [connected, ever] = [false, false];
 let ending = null;
 
-/** Call back at what the server tells; `{kind, workspace}`. The result stops it. */
+/** Subscribe to events `{kind, workspace}` of the server; returns a function that unsubscribes. */
 export function listen(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -98,7 +98,7 @@ export function listen(listener) {
 
 const tell = (event) => listeners.forEach((listener) => listener(event));
 
-/** Follow the server while the page is visible: a hidden page holds no connection. */
+/** Stream events while the page is visible; a hidden page holds no connection. */
 export function follow() {
   const begin = async () => {
     if (ending || document.hidden || !hasToken()) return;
@@ -112,7 +112,7 @@ export function follow() {
     } catch (error) {
       if (error.name === "AbortError") return;
       if (error.status === 403) {
-        state(null); // whose token is not the server's own sees no events of all; asking from time to time remains
+        state(null); // a principal's token may not read all events; polling remains
         return;
       }
     } finally {
@@ -138,20 +138,20 @@ function state(now) {
   const element = document.getElementById("live");
   element.className = now === true ? "on" : now === false ? "off" : "";
   element.textContent = now === true ? "live" : now === false ? "not connected" : "";
-  if (now && !connected && ever) tell({ kind: "shown" }); // something may have been missed
+  if (now && !connected && ever) tell({ kind: "shown" }); // events may have been missed
   connected = Boolean(now);
   ever ||= connected;
 }
 
-/** A line that says that there is something new and shows it when asked; `tell` makes it appear. */
+/** A hidden bar that offers to reload; `tell` shows it. */
 export function newsBar(reload) {
   const bar = h("p", { class: "notice", hidden: true }, "There is something new. ", button("Show it", reload));
   return { bar, tell: () => (bar.hidden = false) };
 }
 
 /**
- * Other programs write to the store as well, and the server is not told: ask for a path again and again, gently, and
- * call back with what was found when it differs from the last, or from the text `known`. The result asks soon.
+ * Poll a path, because other programs write to the store without telling the server. Call back when the answer differs
+ * from the last one, or from the text `known`. Returns a function that polls soon.
  */
 export function poll(path, signal, changed, seconds = 4, known = null) {
   let last = known;
@@ -167,7 +167,7 @@ export function poll(path, signal, changed, seconds = 4, known = null) {
         if (last !== null && text !== last) changed(found);
         last = text;
       } catch (error) {
-        if (error.name === "AbortError") return; // everything else is said where people asked for something
+        if (error.name === "AbortError") return; // other errors appear where the user asks for something
       }
       wait = Math.max(wait, 30 * (performance.now() - began));
     }

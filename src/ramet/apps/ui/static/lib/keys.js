@@ -1,4 +1,4 @@
-// The keyboard: help on `?`, the palette on Ctrl-K, `/` for the search of a view, `j` and `k` through what is listed, `g` to go to a view.
+// Keyboard shortcuts: `?` help, Ctrl-K palette, `/` search, `j` and `k` through lists, `g` and a letter to a view.
 
 import { button, h } from "./dom.js";
 import { openPalette } from "./palette.js";
@@ -8,7 +8,7 @@ const HELP = [["?", "this help"], ["Ctrl-K", "go to a workspace, view, agent or 
   ["g w", "all workspaces"], ["g h", "history"], ["g f", "files"], ["g a", "agents"], ["g c", "commands"], ["g r", "review"], ["g d", "compare"], ["g t", "terminal"], ["g p", "ports"], ["q", "answer a question of an agent"], ["Esc", "close a dialog"]];
 const TABS = { h: "History", f: "Files", a: "Agents", c: "Commands", r: "Review", d: "Compare", t: "Terminal", p: "Ports" };
 
-/** Listen to keys that are not typed into a field; `acts` are those of the page, by key. */
+/** Handle keys outside of fields; `acts` are further actions by key. */
 export function listenToKeys(acts) {
   let going = 0;
   document.addEventListener("keydown", (event) => {

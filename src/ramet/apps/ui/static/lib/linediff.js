@@ -1,10 +1,9 @@
-// What differs between two texts, line by line: the shortest script (Myers) where that is cheap, else between lines
-// that both have once. Every script is right; one that took too long to find is only longer than it must be.
+// Line diff: the shortest edit script (Myers) where that is cheap, else anchored at lines that are unique on both sides.
+// Every script is correct; only its length depends on the effort.
 
-const WORK = 2_000;
-/** Edits after which a stretch is cut at lines that both sides have once, or taken as replaced. */
+const WORK = 2_000; // edits after which a stretch is cut at unique lines, or taken as replaced
 
-/** Stretches `[oldStart, oldEnd, newStart, newEnd]` that differ, in order. */
+/** Return the stretches `[oldStart, oldEnd, newStart, newEnd]` that differ, in order. */
 export function changed(before, after) {
   const numbers = new Map();
   const numbered = (lines) => Int32Array.from(lines, (line) => {
@@ -101,7 +100,7 @@ function walked(traces, edits, n, m, aFrom, bFrom) {
   return joined(out.reverse());
 }
 
-/** Lines that each side has once, as the longest run of pairs that rises on both. */
+/** Pairs of lines that are unique on both sides, as the longest sequence that increases on both. */
 function shared(a, aFrom, aTo, b, bFrom, bTo) {
   const once = (lines, from, to) => {
     const places = new Map();
@@ -132,7 +131,7 @@ function shared(a, aFrom, aTo, b, bFrom, bTo) {
   return out.reverse();
 }
 
-/** Hunks of a unified diff: rows `{sign, old, new, text}` with line numbers, and what lies around them. */
+/** Hunks of a unified diff: rows `{sign, old, new, text}` with line numbers, and context. */
 export function hunks(before, after, around = 3) {
   const out = [];
   let current = null;
@@ -157,7 +156,7 @@ export function hunks(before, after, around = 3) {
   return out;
 }
 
-/** When as many lines went as came, say for each pair what part of it changed. */
+/** Where as many lines were removed as added, mark the changed part of each pair. */
 function mark(rows, gone, came) {
   if (gone !== came || gone > 50) return;
   for (let at = 0; at < gone; at++) {
@@ -168,7 +167,7 @@ function mark(rows, gone, came) {
   }
 }
 
-/** The middle that differs of two lines as `[[from, to], [from, to]]`; null when hardly anything is common. */
+/** The differing middle of two lines as `[[from, to], [from, to]]`; null when they have little in common. */
 export function differing(one, other) {
   let head = 0;
   const short = Math.min(one.length, other.length);

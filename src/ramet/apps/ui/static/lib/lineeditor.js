@@ -1,4 +1,4 @@
-// Editing a command line on the screen of a terminal: keys come in as a terminal sends them, drawing goes out the same way.
+// A readline-like line editor on a terminal emulator: input and output are terminal sequences.
 
 // eslint-disable-next-line no-control-regex
 const KEY = /\x1b\[200~([\s\S]*?)\x1b\[201~|\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Za-z]|\x1b[\s\S]|[\s\S]/gu;
@@ -7,7 +7,7 @@ const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 const ZERO = /^[\p{Mn}\p{Me}\u200b-\u200f\u2060\ufe00-\ufe0f]$/u;
 const WIDE = [[0x1100, 0x115f], [0x2e80, 0x303e], [0x3041, 0xa4cf], [0xac00, 0xd7a3], [0xf900, 0xfaff], [0xfe30, 0xfe6f], [0xff00, 0xff60], [0xffe0, 0xffe6], [0x1f300, 0x1f64f], [0x1f900, 0x1f9ff], [0x20000, 0x3fffd]];
 
-/** Cells that a character takes. */
+/** Columns that a character takes. */
 export function width(character) {
   const code = character.codePointAt(0);
   if (code < 0x300) return 1;
@@ -15,24 +15,24 @@ export function width(character) {
   return WIDE.some(([from, to]) => code >= from && code <= to) ? 2 : 1;
 }
 
-/** A line as it is drawn: tabs have a width, and controls can be seen. */
+/** A line as drawn: tabs as spaces, control characters visible. */
 export const drawn = (text) => text.replace(/\t/g, "    ").replace(CONTROL, (one) => String.fromCharCode(0x2400 + (one === "\x7f" ? 0x21 : one.charCodeAt(0))));
 
-/** Where the cursor is behind a text that begins at the left edge. */
+/** Position of the cursor after a text that begins at the left edge. */
 export function place(text, columns) {
   let [row, column] = [0, 0];
   for (const character of text) {
     if (character === "\n") [row, column] = [row + 1, 0];
     else {
       const cells = width(character);
-      if (column + cells > columns) [row, column] = [row + 1, 0]; // not before: a full line that ends here takes no other
+      if (column + cells > columns) [row, column] = [row + 1, 0]; // only now: a line that is exactly full does not wrap
       column += cells;
     }
   }
   return column >= columns ? { row: row + 1, column: 0 } : { row, column };
 }
 
-/** What all words begin with. */
+/** The common prefix of words. */
 export function common(words) {
   let head = words[0] ?? "";
   for (const word of words) while (!word.startsWith(head)) head = head.slice(0, -1);
@@ -44,18 +44,18 @@ const reversed = (text) => [...text].reverse().join("");
 const wordBefore = (text) => reversed(WORDS.on.exec(reversed(text))[0]);
 
 /**
- * A line behind a prompt. `acts` are `write(text)`, `columns()`, `submit(text)`, `complete(before)` (a promise of
+ * A line after a prompt. `acts` are `write(text)`, `columns()`, `submit(text)`, `complete(before)` (a promise of
  * `{start, words}`), `interrupt()`, and `leave(backwards)`, which moves the focus away; `past` are earlier lines.
  */
 export class LineEditor {
   text = "";
   #at = 0;
-  #row = 0; // of the cursor, below the prompt
+  #row = 0; // row of the cursor, counted from the prompt
   #prompt = "";
   #plain = "";
   #past;
-  #back; // the line of the past that is shown
-  #typed = ""; // what was typed before going to the past
+  #back; // index of the history entry that is shown
+  #typed = ""; // the typed line, while the history is shown
   #cut = "";
   #search = null;
   #asked = 0;
@@ -67,16 +67,16 @@ export class LineEditor {
     this.#back = past.length;
   }
 
-  /** Show a prompt, whose look is a list of `[text, code]`, and edit behind it. */
+  /** Show a prompt, given as `[text, SGR code]` pairs, and start a line. */
   begin(parts, text = "") {
     this.#prompt = parts.map(([piece, code]) => (code ? `\x1b[${code}m${piece}\x1b[0m` : piece)).join("");
     this.#plain = parts.map(([piece]) => piece).join("");
     [this.text, this.#at, this.#row, this.#search, this.#back] = [text, text.length, 0, null, this.#past.length];
-    this.#acts.write("\x1b[?2004h"); // what is pasted is not typed
+    this.#acts.write("\x1b[?2004h"); // bracketed paste
     this.draw();
   }
 
-  /** Go on with the line that was submitted: it is not complete. */
+  /** Continue the submitted line, which is incomplete. */
   again() {
     this.#past.pop();
     this.#back = this.#past.length;
@@ -84,7 +84,7 @@ export class LineEditor {
     this.#insert("\n");
   }
 
-  /** The columns have changed; what is on the screen has flowed. */
+  /** Redraw after the number of columns changed. */
   resized() {
     this.#row = place(this.#plain + drawn(this.text.slice(0, this.#at)), this.#acts.columns()).row;
     this.draw();
@@ -102,7 +102,7 @@ export class LineEditor {
     this.#row = cursor.row;
   }
 
-  /** Take keys; what follows an Enter is given back, because it may be for the program. */
+  /** Handle keys; returns what follows Enter, which may be for the program. */
   feed(data) {
     KEY.lastIndex = 0;
     for (const found of data.matchAll(KEY)) {
@@ -129,7 +129,7 @@ export class LineEditor {
   }
 
   #press(key) {
-    this.#asked += 1; // a completion that comes later is for another line
+    this.#asked += 1; // drop completions that arrive later
     if (this.#search !== null && this.#searching(key)) return false;
     const { text } = this;
     const at = this.#at;
@@ -164,7 +164,7 @@ export class LineEditor {
     return false;
   }
 
-  /** Leave the line as it is, and begin below it. */
+  /** Leave the line as it is and continue below it. */
   #below(mark = "") {
     this.#at = this.text.length;
     this.draw();
@@ -192,7 +192,7 @@ export class LineEditor {
     this.draw();
   }
 
-  /** Lines of the past that begin as the typed one. */
+  /** History entries that begin with the typed text. */
   #recall(step) {
     if (this.#back === this.#past.length) this.#typed = this.text;
     let at = this.#back + step;
@@ -245,7 +245,7 @@ export class LineEditor {
 
 const OFFERED = 200;
 
-/** Words in columns, each by its last part. */
+/** Words in columns, each by its last path segment. */
 function listed(words, columns) {
   const names = words.slice(0, OFFERED).map((word) => drawn(/[^/]*\/?$/.exec(word.trimEnd())[0]));
   const wide = Math.max(...names.map((one) => [...one].reduce((sum, character) => sum + width(character), 0))) + 2;
@@ -257,7 +257,7 @@ function listed(words, columns) {
   return lines.map((line) => `${line}\r\n`).join("");
 }
 
-/** Lines for a command that reads the terminal: shown as they are typed, given on with Enter, as a terminal does. */
+/** Cooked input of a running command: echoed while typed, sent with Enter. */
 export class LineInput {
   #text = "";
   #acts;
@@ -267,7 +267,7 @@ export class LineInput {
     this.#acts = acts;
   }
 
-  /** What was typed and not given on. */
+  /** Take the input that was not sent yet. */
   take() {
     const text = this.#text;
     this.#text = "";

@@ -1,14 +1,14 @@
-// Names and places: what stands in the fragment of the URL, and how names that are not UTF-8 travel.
+// Names and places: encoding of paths, also of those that are not UTF-8, and the URL fragment of each view.
 //
-// The server gives bytes that are no UTF-8 as lone surrogates (U+DC80 to U+DCFF); encodeURIComponent refuses those, so
-// names are encoded here: such a surrogate is the one byte that it stands for.
+// The server sends bytes that are not UTF-8 as lone surrogates (U+DC80 to U+DCFF). encodeURIComponent refuses those, so
+// names are encoded here: such a surrogate becomes the byte that it stands for.
 
 const PLAIN = /^[A-Za-z0-9\-._~!*'()@:$,;=]$/;
 const encoder = new TextEncoder();
 
 const hex = (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
 
-/** Text as it may stand in a URL. */
+/** Percent-encode text for a URL. */
 export function encodeText(text) {
   let out = "";
   for (const character of text) {
@@ -20,7 +20,7 @@ export function encodeText(text) {
   return out;
 }
 
-/** The text that was encoded; bytes that are no UTF-8 come back as the surrogates that they were. */
+/** Decode percent-encoded text; bytes that are not UTF-8 become lone surrogates. */
 export function decodeText(encoded) {
   const bytes = [];
   for (let at = 0; at < encoded.length; ) {
@@ -37,7 +37,7 @@ export function decodeText(encoded) {
   return decodeBytes(Uint8Array.from(bytes));
 }
 
-/** Bytes as text; each byte that is not part of UTF-8 becomes a lone surrogate. */
+/** Decode bytes; each byte that is not UTF-8 becomes a lone surrogate. */
 export function decodeBytes(bytes) {
   const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
@@ -53,7 +53,7 @@ export function decodeBytes(bytes) {
   }
 }
 
-/** How long the character is that begins here; 0 when none does. */
+/** Length of the UTF-8 sequence that begins here; 0 for none. */
 function sequence(bytes, at) {
   const first = bytes[at];
   const size = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
@@ -67,7 +67,7 @@ function sequence(bytes, at) {
 
 const encodePath = (path) => path.split("/").map(encodeText).join("/");
 
-/** Where a view is: `#/ws/NAME@REV/path?key=value`. Without a path it is the workspace or the revision itself. */
+/** The fragment of a view: `#/ws/NAME@REV/path?key=value`. Without a path it is the workspace or the revision itself. */
 export function place(view, { name = "", rev = "", path = "", query = {} } = {}) {
   const pairs = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   const asked = pairs.map(([key, value]) => (value === true ? key : `${key}=${encodeText(String(value))}`)).join("&");
@@ -75,7 +75,7 @@ export function place(view, { name = "", rev = "", path = "", query = {} } = {})
   return `#/${view}${name && `/${encodeText(name)}`}${rev && `@${encodeText(rev)}`}${encodePath(path)}${asked && `?${asked}`}`;
 }
 
-/** The parts of a fragment; what cannot be understood is the list of workspaces. */
+/** Parse a fragment; an empty one is the list of workspaces. */
 export function parsePlace(hash) {
   const [where, , asked] = cut(hash.replace(/^#?\/?/, ""), "?");
   const query = {};
@@ -99,7 +99,7 @@ export const parentOf = (path) => path.slice(0, Math.max(path.lastIndexOf("/"), 
 export const baseOf = (path) => path.slice(path.lastIndexOf("/") + 1) || "/";
 export const join = (folder, name) => (folder === "/" ? `/${name}` : `${folder}/${name}`);
 
-/** Where a link in a folder leads, by its text alone. */
+/** Resolve a link target relative to a folder, by its text alone. */
 export function resolved(folder, target) {
   const out = [];
   for (const part of (target.startsWith("/") ? target : `${folder}/${target}`).split("/")) {
@@ -109,7 +109,7 @@ export function resolved(folder, target) {
   return `/${out.join("/")}`;
 }
 
-/** The folders from the root to a path, each with its own path. */
+/** The segments of a path, each with the path up to it. */
 export function crumbs(path) {
   const parts = path.split("/").filter(Boolean);
   return parts.map((name, at) => ({ name, path: `/${parts.slice(0, at + 1).join("/")}` }));

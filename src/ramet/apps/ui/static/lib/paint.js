@@ -1,9 +1,9 @@
-// Text in colours: what the server says of its tokens, and the parts of a line that changed, as runs of one look each.
+// Syntax colors and change marks of a line, merged into runs of one style each.
 
 import { h } from "./dom.js";
 import { visible } from "./text.js";
 
-/** Runs `[from, to, shade, marked]` of a line, from `[shade, length, ...]` and ranges that are marked. */
+/** Merge tokens `[shade, length, ...]` and marked ranges into runs `[from, to, shade, marked]`. */
 export function runs(length, shades = [], marks = []) {
   const out = [];
   let [at, place, mark] = [0, 0, 0];
@@ -23,7 +23,7 @@ export function runs(length, shades = [], marks = []) {
   return out;
 }
 
-/** The nodes of a line. */
+/** Return the nodes of a line. */
 export function painted(text, shades, marks) {
   if (!shades?.length && !marks?.length) return visible(text);
   return runs(text.length, shades, marks).map(([from, to, shade, marked]) => {

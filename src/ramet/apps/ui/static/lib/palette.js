@@ -1,4 +1,4 @@
-// The command palette: type where to go. Workspaces, views, agents, and, once a path is typed, files.
+// The command palette: go to a workspace, a view, an agent, or, by a path, to a file.
 
 import { get, workspacePath } from "./api.js";
 import { h, refill } from "./dom.js";
@@ -8,14 +8,14 @@ import { oneLine } from "./text.js";
 const MOST = 12;
 const VIEWS = [["History", "ws", ""], ["Files", "ws", "/"], ["Agents", "agents", ""], ["Commands", "cmds", ""], ["Review", "review", ""], ["Compare", "diff", ""], ["Terminal", "term", ""], ["Ports", "ports", ""]];
 
-/** Places that fit the words: those that begin with them first. */
+/** Filter places by words; those that begin with the first word come first. */
 export function fitting(places, typed) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const rank = ({ label }) => (label.toLowerCase().startsWith(words[0] ?? "") ? 0 : 1);
   return places.filter(({ label, hint }) => words.every((word) => `${label} ${hint}`.toLowerCase().includes(word))).sort((a, b) => rank(a) - rank(b));
 }
 
-/** What can be gone to before anything is typed, as lists that come one after the other. */
+/** Yield lists of places as the server answers. */
 async function* known(name, signal) {
   if (name) yield VIEWS.map(([label, view, path]) => ({ label, hint: `view of ${name}`, to: place(view, { name, path }) }));
   yield [{ label: "All workspaces", hint: "view", to: "#/" }];
@@ -26,7 +26,7 @@ async function* known(name, signal) {
   yield costs.filter((one) => one.name).map((one) => ({ label: one.name, hint: `agent in ${name}`, to: place("cmds", { name, query: { agent: one.name } }) }));
 }
 
-/** The files of a workspace whose path begins as it was typed. */
+/** The files whose path begins as typed. */
 async function files(name, typed, signal) {
   const folder = typed.endsWith("/") ? typed.replace(/\/+$/, "") || "/" : parentOf(typed);
   const begun = typed.endsWith("/") ? "" : baseOf(typed).toLowerCase();

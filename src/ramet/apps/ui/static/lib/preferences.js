@@ -1,4 +1,4 @@
-// How a person likes things to be shown, kept by the browser; nothing of a workspace, and never the token.
+// Display preferences in localStorage: no content of a workspace, and never the token.
 
 const KEY = "ramet-look-";
 
@@ -6,7 +6,7 @@ export function kept(name) {
   try {
     return localStorage.getItem(KEY + name) ?? "";
   } catch {
-    return ""; // the browser keeps nothing
+    return ""; // storage is blocked
   }
 }
 
@@ -15,6 +15,6 @@ export function keep(name, value) {
     if (value) localStorage.setItem(KEY + name, value);
     else localStorage.removeItem(KEY + name);
   } catch {
-    return; // it holds for this view
+    return; // storage is blocked: the choice lasts for this view
   }
 }

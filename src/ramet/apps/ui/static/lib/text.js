@@ -1,8 +1,8 @@
-// How things are said to people: sizes, times, counts, and text whose author may want to deceive.
+// Formatting for people: sizes, times, counts, and untrusted text.
 
 const UNITS = ["B", "KB", "MB", "GB", "TB", "PB"];
 
-/** A size in bytes, in powers of 1000; unknown is a dash. */
+/** Format a size with decimal units; unknown is a dash. */
 export function size(bytes) {
   if (bytes === null || bytes === undefined) return "–";
   let number = bytes;
@@ -16,7 +16,7 @@ export function size(bytes) {
 
 const STEPS = [[60, "second"], [60, "minute"], [24, "hour"], [7, "day"], [4.35, "week"], [12, "month"], [Infinity, "year"]];
 
-/** How long ago, in one number. */
+/** Format a time as how long ago. */
 export function ago(seconds, now = Date.now() / 1000) {
   let number = now - seconds;
   if (number < 5) return "just now";
@@ -41,18 +41,18 @@ export const duration = (ms) => (ms >= 60_000 ? `${Math.floor(ms / 60_000)} min 
 
 export const plural = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 
-/** A mode as `ls` writes it. */
+/** Format a mode as `ls -l` does. */
 export function mode(bits, kind) {
   if (bits === null || bits === undefined) return "";
   const letters = [..."rwxrwxrwx"].map((letter, at) => (bits & (0o400 >> at) ? letter : "-")).join("");
   return ({ dir: "d", link: "l", fifo: "p", socket: "s", device: "c" }[kind] ?? "-") + letters;
 }
 
-// Controls, and characters that turn the order of others around: a file can look like what it is not with them.
+// Control and bidirectional characters, which can make a name look like another one.
 // eslint-disable-next-line no-control-regex
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** Text with what cannot be seen made visible, and bytes that are no text as what they are. */
+/** Show invisible characters as symbols or codes, and bytes that are not UTF-8 as `\xff`. */
 export function visible(text) {
   return text.replace(HIDDEN, (character) => {
     const code = character.charCodeAt(0);
@@ -65,10 +65,10 @@ export function visible(text) {
 
 const LONG = 2000;
 
-/** As `visible`, on one line, and not without end: for names and messages. */
+/** As `visible`, on one line of bounded length: for names and messages. */
 export const oneLine = (text) => visible((text.length > LONG ? `${text.slice(0, LONG)}…` : text).replace(/\t/g, "\u2409").replace(/\r?\n/g, "\u23ce"));
 
-/** Whether bytes are text for people: no NUL, and hardly anything that is not UTF-8. */
+/** Guess whether bytes are text: no NUL, and almost all of it UTF-8. */
 export function looksLikeText(bytes) {
   const head = bytes.subarray(0, 8192);
   if (head.includes(0)) return false;
@@ -87,13 +87,13 @@ const IMAGES = [
   ["image/webp", [0x52, 0x49, 0x46, 0x46, null, null, null, null, 0x57, 0x45, 0x42, 0x50]],
 ];
 
-/** The type of an image that a browser may show, by its first bytes alone; never SVG, which is a document. */
+/** The type of an image by its first bytes; never SVG, which is a document with scripts. */
 export function imageType(bytes) {
   const found = IMAGES.find(([, magic]) => magic.every((byte, at) => byte === null || bytes[at] === byte));
   return found ? found[0] : null;
 }
 
-/** Bytes as a hex dump: offset, sixteen bytes, and the characters. */
+/** Hex dump: offset, sixteen bytes, and the characters. */
 export function hexDump(bytes, offset = 0) {
   const lines = [];
   for (let at = 0; at < bytes.length; at += 16) {
@@ -107,14 +107,14 @@ export function hexDump(bytes, offset = 0) {
   return lines.join("\n");
 }
 
-/** Text cut into lines as an editor counts them: a newline at the end begins none. */
+/** Split text into lines; a newline at the end starts no further one. */
 export function linesOf(text) {
   const lines = text.split("\n");
   if (lines.length && lines[lines.length - 1] === "") lines.pop();
   return lines;
 }
 
-/** Where a revision came from, in words. */
+/** Describe the origin of a revision. */
 export function lineage(text) {
   const colon = text.indexOf(":");
   const kind = colon < 0 ? text : text.slice(0, colon);

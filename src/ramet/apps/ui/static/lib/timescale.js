@@ -1,4 +1,4 @@
-// A scale of time on which work keeps its length and pauses are cut short.
+// A time scale that keeps the length of work and cuts pauses short.
 
 const GAP = 0.04; // share of the width that a pause takes, however long it was
 const GAPS = 0.5; // share of all pauses together

@@ -1,27 +1,27 @@
-// The terminal emulator xterm.js in the colours of the page, filling an element.
+// The terminal emulator xterm.js with the colors of the page.
 
 import { Terminal } from "../vendor/xterm.js";
 import { FitAddon } from "../vendor/xterm-fit.js";
 
-const COLOURS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+const COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
-/** The colours of the page, as the system says them now. */
+/** The theme from the style sheet's current colors. */
 function theme() {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
   const [ground, ink] = [of("paper"), of("ink")];
   const found = { background: ground, foreground: ink, cursor: of("accent"), cursorAccent: ground, selectionBackground: of("select") };
   const names = ["ink", "red", "green", "amber", "blue", "lane2", "lane5", "soft"];
-  COLOURS.forEach((colour, at) => {
-    found[colour] = of(names[at]);
-    found[`bright${colour[0].toUpperCase()}${colour.slice(1)}`] = of(names[at]);
+  COLORS.forEach((color, at) => {
+    found[color] = of(names[at]);
+    found[`bright${color[0].toUpperCase()}${color.slice(1)}`] = of(names[at]);
   });
   return found;
 }
 
 /**
- * A terminal in an element that is on the page, which it fills, until the signal is aborted. `acts` are `data(text)`,
- * `bytes(text)`, `resized()`, `key(event)`: whether the terminal may have it, and `follow(address)`.
+ * Open a terminal that fills an element of the page until the signal is aborted. `acts` are `data(text)`, `bytes(text)`,
+ * `resized()`, `key(event)`, which says whether the terminal handles a key, and `follow(address)`.
  */
 export function openTerminal(element, acts, signal, { screenReader = false } = {}) {
   const terminal = new Terminal({

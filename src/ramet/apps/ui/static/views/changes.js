@@ -1,4 +1,4 @@
-// What changed between two states: a list of paths, each with its diff, loaded when opened.
+// The changes between two states: a list of files, each with its diff, which is loaded when it is opened.
 
 import { get, part, render, workspacePath } from "../lib/api.js";
 import { button, h, link, refill } from "../lib/dom.js";
@@ -18,8 +18,8 @@ const NARROW = matchMedia("(max-width: 900px)"); // no room for two sides
 const SIGNS = { added: "A", modified: "M", removed: "D", renamed: "R" };
 
 /**
- * The changes of `GET /diff`. `before` and `after` are specs of the two states; `before` may be null: nothing. With
- * `talk`, a conversation about `after`, files and lines can be commented on.
+ * The changes of `GET /diff`. `before` and `after` are specs of the two states; `before` may be null for an empty
+ * state. With `talk`, a conversation about `after`, files and lines can be commented on.
  */
 export function changesList(name, before, after, { changes, total }, signal, talk = null) {
   talk?.listed(changes.slice(0, SHOWN).map((change) => change.path));
@@ -52,7 +52,7 @@ function item(context, change, open) {
   const body = h("div", { class: "body" });
   const tally = h("span", { class: "tally" });
   const where = change.what === "removed" ? { name, rev: before, path: change.old ?? change.path } : { name, rev: after, path: change.path };
-  const shown = new Set(); // lines of the new side
+  const shown = new Set(); // line numbers of the new side that the diff shows
   let asked = false;
   const load = async () => {
     if (asked) return;
@@ -78,7 +78,7 @@ function item(context, change, open) {
   return made;
 }
 
-/** One side of a difference: its bytes, or what it is instead of a file. */
+/** Load one side of a diff: the bytes of a file, or the kind of what is not a file. */
 async function side(name, path, rev, signal) {
   try {
     const found = await part(name, path, rev, 0, MOST, signal);
@@ -91,7 +91,7 @@ async function side(name, path, rev, signal) {
   }
 }
 
-/** A link to the file, what was said of it, and a way to say more; keyboards comment on a line from here. */
+/** A link to the file, its comments, and a form for more; keyboard users comment on a line here. */
 function about({ talk }, { path }, where, shown) {
   const view = link(place("ws", where), "Open");
   if (!talk) return h("div", { class: "about-file" }, h("div", { class: "bar" }, view));
@@ -131,7 +131,7 @@ function difference(context, change, old, now, tally, shown) {
 
 const sum = (found, sign) => found.reduce((total, hunk) => total + hunk.rows.filter((row) => row.sign === sign).length, 0);
 
-/** A table of hunks in the chosen form, drawn anew when that changes, and coloured as soon as the server knows how. */
+/** A table of hunks, redrawn when the form changes, and colored when the server has answered. */
 function table(context, change, found, texts) {
   const { form, signal } = context;
   const holder = h("div", {});
@@ -145,7 +145,7 @@ function table(context, change, found, texts) {
   colors(change, texts, signal).then((shades) => {
     look.shades = shades;
     look.cells.forEach(([cell, one]) => refill(cell, content(look, one)));
-  }, () => null); // the view was left
+  }, () => null); // the user left the view
   return holder;
 }
 
@@ -179,7 +179,7 @@ function unified(look, one) {
   return [line, ...notesAt(look, one)];
 }
 
-/** Lines that went beside those that came. */
+/** Pair removed lines with added ones. */
 function paired(rows) {
   const out = [];
   for (let at = 0; at < rows.length; ) {
@@ -215,7 +215,7 @@ function content({ shades }, { text, part: range, old, new: now, sign }) {
 
 // ------------------------------------------------------------------------------------------------------ comments
 
-/** A button for pointers, which stays out of the way of the Tab key: the file has one for keyboards. */
+/** A button for pointers, outside of the tab order: the file has a form for keyboards. */
 const adder = ({ talk, path }, one) => talk && one.new && h("button", { type: "button", class: "adder", tabindex: "-1", title: "Comment on this line", "aria-label": `Comment on line ${one.new}`, onclick: ({ currentTarget }) => {
   const line = currentTarget.closest("tr");
   const row = spanning(noteForm(talk, { path, line: one.new, label: `Comment on line ${one.new}`, closed: () => row.remove(), added: (note) => row.replaceWith(spanning(noteView(note))) }));

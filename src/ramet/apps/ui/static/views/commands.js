@@ -65,7 +65,7 @@ export async function commands({ route, signal, workspace, live }) {
   };
   const text = h("input", { type: "search", placeholder: "Search commands", "aria-label": "Search commands", value: wanted.text ?? "", oninput: () => soon(() => ({ text: text.value })) });
   const path = h("input", { type: "search", placeholder: "Changed /path", "aria-label": "Only what changed this path", value: wanted.path ?? "", class: "path-filter", oninput: () => soon(() => ({ path: path.value })) });
-  /** Those who are in the record: the one that is asked for at once, the others when the server has counted them. */
+  /** A select of agents or sessions: with the current one at once, with all when the server has answered. */
   const whose = (key, label) => {
     const options = (names) => [h("option", { value: "" }, `any ${key}`), names.map((one) => h("option", { value: one, selected: one === wanted[key] }, oneLine(one)))];
     const made = h("select", { "aria-label": label, onchange: () => keep({ [key]: made.value }) }, options(wanted[key] ? [wanted[key]] : []));

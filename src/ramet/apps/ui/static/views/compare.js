@@ -1,4 +1,4 @@
-// The difference between any two states, also of other workspaces.
+// Compare any two states, also of different workspaces.
 
 import { get, workspacePath } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
@@ -17,7 +17,7 @@ export async function compare({ route, signal, workspace }) {
   const after = route.rev || info.head.name;
   const [before, told] = await Promise.all([route.query.against || parentOf(name, after, signal), difference(name, route.query.against, after, signal)]);
   const options = h("datalist", { id: "states" });
-  offer(options, name, signal).catch(() => null); // names can be typed without
+  offer(options, name, signal).catch(() => null); // the fields work without the list
   const field = (label, value) => {
     const made = h("input", { list: "states", value, required: true, spellcheck: "false", autocomplete: "off" });
     return [h("label", {}, h("span", {}, label), made), made];
@@ -40,7 +40,7 @@ export async function compare({ route, signal, workspace }) {
 async function parentOf(name, revision, signal) {
   const { revisions: [one, next] } = await get(workspacePath(name, "/log"), { revision, limit: 2 }, signal).catch((problem) => {
     if (problem.status !== 404) throw problem;
-    return { revisions: [] }; // the comparison says so
+    return { revisions: [] }; // the diff request reports it
   });
   const [parent = ""] = one?.parents ?? [];
   return parent && next?.id === parent ? next.name : parent;
@@ -56,7 +56,7 @@ async function offer(options, name, signal) {
     workspaces.filter((one) => one.kind === "stored" && one.head && one.name !== name).map((one) => h("option", { value: `${one.name}@head` }, `workspace: ${oneLine(one.head.message)}`)));
 }
 
-/** What differs, or why that cannot be said. */
+/** The differences, or the error. */
 async function difference(name, older, newer, signal) {
   try {
     return await get(workspacePath(name, "/diff"), { older, newer }, signal);

@@ -46,7 +46,7 @@ export async function fileView({ route, signal }, state, path, stat, revision, a
   return [heading, unmade, text(name, path, rev, first, signal, line, at, heading.querySelector(".language"))];
 }
 
-/** A whole file as a document, if it can be one. */
+/** A Markdown file as a document; null if it is too large. */
 export async function rendered({ name, rev, spec }, path, { bytes, total }, signal) {
   return total === bytes.length ? document_(decodeBytes(bytes), { name, rev, spec, path }, signal) : null;
 }
@@ -67,7 +67,7 @@ function text(name, path, rev, first, signal, line, at, language) {
   const ending = h("p", { class: "more" });
   let [shown, lines, parts, rest, broken] = [0, 0, 0, new Uint8Array(0), false];
   const add = ({ bytes, total }) => {
-    // A line that is cut in two waits for its rest, so that its number and its characters are right.
+    // An incomplete last line waits for its rest, so that line numbers and characters are right.
     const all = new Uint8Array(rest.length + bytes.length);
     all.set(rest);
     all.set(bytes, rest.length);
@@ -77,7 +77,7 @@ function text(name, path, rev, first, signal, line, at, language) {
     const cut = over ? all.length : all.lastIndexOf(10) + 1 || all.length;
     rest = all.slice(cut);
     const content = decodeBytes(all.subarray(0, cut));
-    const begun = linesOf(content).length - (broken ? 1 : 0); // a line longer than a part goes on in the next one
+    const begun = linesOf(content).length - (broken ? 1 : 0); // a line longer than a part continues in the next one
     put(numbers, Array.from({ length: begun }, (_, number) => `${lines + number + 1}\n`).join(""));
     put(body, visible(content));
     lines += begun;
@@ -118,7 +118,7 @@ function text(name, path, rev, first, signal, line, at, language) {
   return put(holder, told, code, ending);
 }
 
-/** Give the text its colors as soon as the server knows them. */
+/** Color the text when the server has answered. */
 async function color(body, path, content, language, signal) {
   const told = await render("code", baseOf(path), content, signal).catch(() => null);
   if (told === null) language.textContent = " · no colors: too large, or too slow";
@@ -127,7 +127,7 @@ async function color(body, path, content, language, signal) {
   refill(body, linesOf(content).map((line, at) => [at > 0 && "\n", painted(line, told.lines[at])]));
 }
 
-/** The last part of a file, without line numbers, because the lines before it are not counted. */
+/** The end of a file, without line numbers, because the lines before it were not read. */
 function end(name, path, rev, total, signal) {
   const holder = h("div", {}, h("p", { class: "waiting" }, "Loading…"));
   const from = Math.max(0, total - PART);

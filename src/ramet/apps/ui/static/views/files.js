@@ -1,4 +1,4 @@
-// The files of a state: a tree that loads as it is opened, next to a directory or a file.
+// The files of a state: a tree that loads lazily, next to a directory or a file.
 
 import { get, part, workspacePath } from "../lib/api.js";
 import { h, icon, link, refill } from "../lib/dom.js";
@@ -58,13 +58,13 @@ async function shown(context, state, path, revision) {
   return { kind: "file", view: await fileView(context, state, path, stat, revision, (query) => at(state, path, query)) };
 }
 
-/** A link shows where it leads; following is up to who looks. */
+/** A symbolic link shows its target and does not follow it. */
 function linked(state, path, target) {
   const to = resolved(parentOf(path), target);
   return h("p", {}, icon("link"), " A link to ", h("a", { href: at(state, to) }, safe(target)), to !== target && h("span", { class: "faint" }, " (", safe(to), ")"));
 }
 
-/** What a directory says of itself. */
+/** The README of a directory. */
 async function readme(state, path, entries, signal) {
   const found = entries.find((entry) => entry.kind === "file" && /^readme\.md$/i.test(entry.base));
   if (!found || found.size > README) return null;
@@ -91,7 +91,7 @@ function directory(state, path, entries) {
 
 // ------------------------------------------------------------------------------------------------------- tree
 
-/** Fill the tree down to a folder; every other folder is listed when it is opened. */
+/** Fill the tree down to a folder; other folders are listed when they are opened. */
 async function grow(tree, state, folder, current, signal) {
   const open = async (list, path) => {
     try {
@@ -124,10 +124,10 @@ async function grow(tree, state, folder, current, signal) {
   const marked = tree.querySelector("[aria-current]") ?? tree.querySelector("li[role=treeitem]");
   marked?.setAttribute("tabindex", "0");
   const line = tree.querySelector("[aria-current] > .line");
-  if (line) tree.parentElement.scrollTop = line.offsetTop - tree.parentElement.clientHeight / 2; // the page itself stays
+  if (line) tree.parentElement.scrollTop = line.offsetTop - tree.parentElement.clientHeight / 2; // without scrolling the page
 }
 
-/** Arrow keys go through the tree, right opens, left closes, Enter shows. */
+/** Keys of a tree: up and down move, right opens, left closes, Enter shows. */
 function walk(event) {
   const item = event.target.closest("li[role=treeitem]");
   if (!item) return;

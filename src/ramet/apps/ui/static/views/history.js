@@ -1,4 +1,4 @@
-// The history of a workspace as a graph: newest first, with lines for what was forked and merged.
+// The history of a workspace as a graph, newest first.
 
 import { get, workspacePath } from "../lib/api.js";
 import { button, h, refill, svg } from "../lib/dom.js";
@@ -18,7 +18,7 @@ export async function history({ route, signal, workspace, live, reload }) {
   const forks = route.query.forks === true;
   const limit = Number(route.query.limit) || STEP;
   const asked = [get(workspacePath(name, "/log"), { limit }, signal), get(workspacePath(name, "/tags"), {}, signal)];
-  const answers = Promise.allSettled(asked); // at once: a workspace without revisions refuses them
+  const answers = Promise.allSettled(asked); // sent at once; a workspace without revisions refuses them
   const { info, stored } = await workspace;
   await answers;
   if (!stored) {
@@ -70,7 +70,7 @@ function grouped(tags) {
   return found;
 }
 
-/** The histories of other workspaces that share a revision with this one. */
+/** The revisions of other workspaces that share history with this one. */
 async function related(name, revisions, limit, signal) {
   const { workspaces } = await get("/workspaces", {}, signal);
   const rest = workspaces.filter((info) => info.kind === "stored" && info.head && info.name !== name);
@@ -84,7 +84,7 @@ async function related(name, revisions, limit, signal) {
   return { revisions: [...fresh.values()], left: Math.max(0, rest.length - OTHERS) };
 }
 
-/** Children before their parents, and the newest first where that leaves a choice. */
+/** Topological order, children first, then newest first. */
 function ordered(revisions) {
   const byId = new Map(revisions.map((one) => [one.id, one]));
   const children = new Map(revisions.map((one) => [one.id, 0]));
@@ -129,7 +129,7 @@ function rows(name, revisions, tagged, head, pick) {
   });
 }
 
-function picture({ column, colour, top, through, bottom }, width) {
+function picture({ column, color, top, through, bottom }, width) {
   const x = (at) => Math.min(at, 13) * LANE + LANE / 2 + 4;
   const middle = ROW / 2;
   const line = (from, to, y0, y1, number) => svg("path", {
@@ -140,7 +140,7 @@ function picture({ column, colour, top, through, bottom }, width) {
     through.map(([from, to, number]) => line(from, to, 0, ROW, number)),
     top.map(([from, to, number]) => line(from, to, 0, middle, number)),
     bottom.map(([from, to, number]) => line(from, to, middle, ROW, number)),
-    svg("circle", { class: `lane${colour % 7}`, cx: x(column), cy: middle, r: 5 }));
+    svg("circle", { class: `lane${color % 7}`, cx: x(column), cy: middle, r: 5 }));
 }
 
 function offer(bar, name, chosen) {

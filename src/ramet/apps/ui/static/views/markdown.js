@@ -1,4 +1,4 @@
-// Markdown as elements, from the tree that the server makes. Only the elements below exist; all else is text.
+// Markdown as elements, made from the server's syntax tree. Only the elements below are made; everything else is text.
 
 import { part, render } from "../lib/api.js";
 import { away, h, link } from "../lib/dom.js";
@@ -11,7 +11,7 @@ const PLAIN = new Set(["p", "blockquote", "ul", "ol", "li", "table", "thead", "t
 const IMAGE = 5 << 20;
 const IMAGES = 40;
 
-/** The text of a file as a document; null when the server cannot make one. */
+/** Render the text of a file; null when the server cannot. */
 export async function document_(text, { name, rev, spec, path }, signal) {
   const told = await render("markdown", "", text, signal);
   if (told === null) return null;
@@ -39,7 +39,7 @@ export async function document_(text, { name, rev, spec, path }, signal) {
   const anchor = (target, inner) => {
     if (target.startsWith("#")) {
       return h("a", { href: location.hash, onclick: (event) => {
-        event.preventDefault(); // the fragment of the page is the place of the view
+        event.preventDefault(); // the URL fragment names the view
         anchors.get(decodeURIComponent(target.slice(1)))?.scrollIntoView();
       } }, inner);
     }
@@ -68,7 +68,7 @@ const unescaped = (text) => {
 
 const code = ({ text, lines }) => h("code", {}, linesOf(text).map((line, at) => [at > 0 && "\n", painted(line, lines[at])]));
 
-/** An image of the same revision; nothing that is not an image by its bytes. */
+/** An image of the same revision, if its bytes are one. */
 async function shown(name, rev, path, alt, signal) {
   const { bytes, total } = await part(name, path, rev, 0, IMAGE, signal);
   const type = imageType(bytes);

@@ -1,4 +1,4 @@
-// Notes on a revision, its files and their lines: what was said, and a form to say more. Notes are never changed.
+// Comments on revisions, files and lines. They are notes in the store, and never change.
 
 import { change, workspacePath } from "../lib/api.js";
 import { button, h, link, refill } from "../lib/dom.js";
@@ -6,17 +6,17 @@ import { name as safe, problemBox, when } from "../lib/frame.js";
 import { place } from "../lib/names.js";
 import { visible } from "../lib/text.js";
 
-/** The notes of revisions, each with the revision that it is about, oldest first. */
+/** The notes of revisions, each with its revision, oldest first. */
 export const notesOf = (revisions) => revisions.flatMap((revision) => revision.notes.map((note) => ({ ...note, revision }))).sort((a, b) => a.time - b.time);
 
 /**
- * A conversation about a revision: the notes that there are, and how to add one. `about(path)` are those of a file,
- * "" those of the revision itself; a note of an older revision may mean another line.
+ * The notes about a revision, and how to add one. `about(path)` returns those of a file, or of the revision itself for "".
+ * A note of an older revision may mean another line.
  */
 export function conversation(workspace, revision, notes) {
   const said = [...notes];
-  let listed = new Set(); // files whose notes stand with their changes
-  let mine = 0; // events about what was said here are no news
+  let listed = new Set(); // files whose notes are shown with their diffs
+  let mine = 0; // notes of this page whose events are to be ignored
   return {
     isNews: (event) => event.kind === "noted" && event.workspace === workspace && (mine ? (mine -= 1, false) : true),
     about: (path) => said.filter((one) => one.path === path),
@@ -36,12 +36,12 @@ export function conversation(workspace, revision, notes) {
   };
 }
 
-/** A note as it is shown; `where` says what it is about if that is not where it stands. */
+/** Show a note; `where` names its subject when it does not stand next to it. */
 export const noteView = (note, where = null) => h("article", { class: "note" },
   h("p", { class: "faint" }, h("b", {}, note.author ? safe(note.author) : "someone"), " ", when(note.time), where && [" · ", where]),
   h("p", { class: "words" }, visible(note.message)));
 
-/** A form for a note; `added` is called with the note, `closed` when it is not wanted any more. */
+/** A form for a note; calls `added` with the note, and `closed` on cancel. */
 export function noteForm(talk, { path = "", line = 0, label = "Comment", choosesLine = false, added, closed = null }) {
   const text = h("textarea", { rows: 2, required: true, "aria-label": label, placeholder: label, maxlength: 60_000 });
   const number = choosesLine && h("input", { type: "number", min: 1, size: 6, class: "line-number", "aria-label": "Line, if it is about one" , placeholder: "line" });
@@ -71,7 +71,7 @@ export function noteForm(talk, { path = "", line = 0, label = "Comment", chooses
   return form;
 }
 
-/** What was said of a revision as a whole, and a form to say more. */
+/** The notes on a revision as a whole, and a form. */
 export function notesSection(talk, workspace, title = "Comments") {
   const list = h("div", { class: "notes" }, talk.about("").map((note) => noteView(note, noted(talk, note))),
     talk.unlisted().map((note) => noteView(note, [link(place("ws", { name: workspace, rev: note.revision.name, path: note.path, query: { line: note.line || "" } }), safe(`${note.path}${note.line ? `:${note.line}` : ""}`)), " ", noted(talk, note)])));
@@ -81,6 +81,6 @@ export function notesSection(talk, workspace, title = "Comments") {
 
 const noted = (talk, note) => (talk.current(note) ? null : ["on ", safe(note.revision.name)]);
 
-/** What was said of a file, but not where it is shown: of it as a whole, or of an older revision of it. */
+/** The notes on a file that do not stand at a line of its diff. */
 export const elsewhere = (talk, path, isShown) => talk.about(path).filter((note) => !(talk.current(note) && note.line && isShown(note.line)))
   .map((note) => noteView(note, [note.line > 0 && `line ${note.line} `, !talk.current(note) && ["of ", safe(note.revision.name)]]));

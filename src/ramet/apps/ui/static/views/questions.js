@@ -11,11 +11,11 @@ const badge = document.getElementById("asking");
 const panel = document.getElementById("questions");
 const spoken = document.getElementById("asked");
 
-let followed = ""; // the workspace whose questions are shown
+let followed = ""; // name of the workspace whose questions are shown
 let leaving = null;
 let [shown, order] = [new Map(), []]; // the elements by number, and the numbers
 
-/** Show the questions of a workspace, until another one is followed; none without a name. */
+/** Show the questions of a workspace, or of none. */
 export function followQuestions(name) {
   if (name === followed) return;
   followed = name;
@@ -26,7 +26,7 @@ export function followQuestions(name) {
   const { signal } = leaving;
   const path = workspacePath(name, "/questions");
   const take = ({ questions }) => signal.aborted || update(name, questions);
-  poll(path, signal, take, 5, ""); // whoever may not follow the events of the server sees them all the same
+  poll(path, signal, take, 5, ""); // for principals, who may not read the server's events
   const stop = listen((event) => {
     if (event.kind === "shown" || (event.workspace === name && event.kind.startsWith("question."))) get(path, {}, signal).then(take, () => null);
   });
@@ -68,7 +68,7 @@ function item(name, one) {
       if (problem.status === 404) toast("It was answered already, or has ended");
       else {
         refill(told, problemBox(problem));
-        if (problem.status === 403) buttons.remove(); // whoever this is, may not answer it
+        if (problem.status === 403) buttons.remove(); // this principal may not answer
         return;
       }
     }
@@ -79,7 +79,7 @@ function item(name, one) {
     h("span", { class: "faint" }, "session ", safe(one.session_id), " · ", when(one.asked_at))), told, buttons);
 }
 
-/** What is left once one is answered; the server may not have told yet. */
+/** The questions except an answered one, which the server may still list. */
 async function rest(name, answered) {
   const { questions } = await get(workspacePath(name, "/questions"), {}).catch(() => ({ questions: [] }));
   return questions.filter((one) => one.number !== answered);
@@ -87,7 +87,7 @@ async function rest(name, answered) {
 
 // ------------------------------------------------------------------------------------------------------ the panel
 
-let before = null; // where the focus was
+let before = null; // the focused element before the panel
 
 function open() {
   panel.hidden = false;

@@ -1,23 +1,23 @@
-// The terminal of a native workspace: a prompt with editing and completion, and a real terminal for the programs it runs.
+// The terminal of a native workspace: a prompt with a line editor, and a PTY for its programs.
 
 import { get, workspacePath } from "../lib/api.js";
 import { h, put, refill } from "../lib/dom.js";
 import { ask, toast } from "../lib/frame.js";
 import { LineEditor, LineInput } from "../lib/lineeditor.js";
 import { kept, keep } from "../lib/preferences.js";
-import { talk } from "../lib/talk.js";
+import { openConnection } from "../lib/connection.js";
 import { oneLine, plural } from "../lib/text.js";
 import { recall, remember, sessionField } from "./session.js";
 
 const MOST = 256 << 10; // bytes that may be pasted
-/** What a program may have left: the other screen, a hidden cursor, reports of the mouse, colours, application keys. */
+/** Resets what a program may have left on: a hidden cursor, mouse reports, colors, application keys. */
 const SANE = "\x1b[0m\x1b[?25h\x1b[?1l\x1b>\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l";
 
-/** What the terminal answers when output asks what it is and where its cursor is: for programs only, never for the prompt. */
+/** Answers of the emulator to queries in the output, such as its cursor position: for programs, never for the prompt. */
 // eslint-disable-next-line no-control-regex
 const REPORT = /^\x1b(?:\[[?>=]?[\d;]*[cnRy$]|[P\]])/;
 
-/** The terminal over an open connection `first`, whose server says `{cwd}` of the session. */
+/** The terminal over an open connection `first`; `ready` is the server's first frame. */
 export function screen({ name, signal }, ready, first, session) {
   const holder = h("div", { class: "screen emulated", role: "group", "aria-label": "Terminal" });
   const past = recall(name);
@@ -31,7 +31,7 @@ export function screen({ name, signal }, ready, first, session) {
     terminal.options.screenReaderMode = reader.checked;
   } });
   let [terminal, connection, cwd, status] = [null, first, ready.cwd, 0];
-  let [mode, given] = ["prompt", ""]; // or "lines" and "keys" while a command runs, or "closed"; keys typed before they had a reader
+  let [mode, given] = ["prompt", ""]; // or "waiting", "lines" (cooked) and "keys" (raw) while a command runs, or "closed"; input that arrived while waiting
 
   const write = (text) => terminal.write(text);
   const editor = new LineEditor({
@@ -42,13 +42,13 @@ export function screen({ name, signal }, ready, first, session) {
         const { start, words } = await get(workspacePath(name, "/completions"), { line: before, session: session.id }, signal);
         return { start: [...before].slice(0, start).join("").length, words };
       } catch {
-        return null; // the line stays as it is; what is wrong is said when it runs
+        return null; // the line stays as it is; running it shows the error
       }
     },
   }, past);
   const lines = new LineInput({ write, send: (text) => connection.type(text), interrupt: () => interrupt(), end: () => connection.say({ type: "end" }) });
 
-  /** A new prompt on a line of its own. */
+  /** Start a new prompt at the beginning of a line. */
   function prompt(text = "") {
     mode = "waiting";
     stop.disabled = true;
@@ -113,7 +113,7 @@ export function screen({ name, signal }, ready, first, session) {
     ended: (frame) => {
       [cwd, status] = [frame.cwd ?? cwd, frame.exit_code];
       if (frame.timed_out) write("\x1b[31mtimed out\x1b[0m\r\n");
-      prompt(lines.take()); // what was typed ahead
+      prompt(lines.take()); // type-ahead
     },
     problem: ({ cause, remediation }) => {
       terminal.write("", () => terminal.buffer.active.cursorX && terminal.write("\r\n"));
@@ -136,10 +136,10 @@ export function screen({ name, signal }, ready, first, session) {
   function connect() {
     mode = "waiting";
     connection.close();
-    connection = talk(name, session.id, acts);
+    connection = openConnection(name, session.id, acts);
   }
 
-  /** Whether the terminal may have a key: the browser keeps those that copy, paste and leave. */
+  /** Whether the terminal handles a key; the browser handles copy, paste and F6. */
   function key(event) {
     if (event.type !== "keydown") return true;
     if (event.key === "F6") {

@@ -1,10 +1,10 @@
-// What both kinds of terminals have: the session that commands run in, and the commands of before.
+// Shared by both kinds of terminals: the session field, and the history of commands.
 
 import { h } from "../lib/dom.js";
 
 const REMEMBERED = 200;
 
-/** The session that commands run in, and a field to choose another one. */
+/** A field to choose the session that commands run in. */
 export function sessionField(session, known = null) {
   const field = h("input", { value: session.id, "aria-label": "Session", list: known && "sessions", spellcheck: "false", autocomplete: "off", size: 12, onchange: () => {
     session.id = field.value.trim() || "default";
@@ -28,6 +28,6 @@ export function remember(name, past, command) {
   try {
     sessionStorage.setItem(`ramet-commands-${name}`, JSON.stringify(past));
   } catch {
-    past.splice(0, past.length - 1); // the browser keeps no more: this tab remembers the last one
+    past.splice(0, past.length - 1); // storage is full: keep only the last one
   }
 }

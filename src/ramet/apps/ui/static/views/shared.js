@@ -1,4 +1,4 @@
-// What several views show of a workspace: its heading with the tabs, counts of changes, and the things one can do to it.
+// Shared by views of a workspace: the heading with tabs, counts of changes, and actions.
 
 import { change, get, raw, workspacePath } from "../lib/api.js";
 import { button, h, link } from "../lib/dom.js";
@@ -8,7 +8,7 @@ import { oneLine, size } from "../lib/text.js";
 
 const NAME = "[A-Za-z0-9][A-Za-z0-9._\\-]{0,127}";
 
-/** A workspace and the revision to request; `rev` is undefined for a workspace without revisions. */
+/** Load a workspace, and the revision to request: undefined for a workspace without revisions. */
 export async function loaded({ name, rev }, signal) {
   const info = await get(workspacePath(name), {}, signal);
   const stored = info.kind === "stored";
@@ -28,7 +28,7 @@ const TABS = [
 
 const REVISIONS = ["history", "review", "compare"]; // tabs of workspaces with revisions only
 
-/** The heading of a workspace: its name, the tabs, and what can be done. */
+/** The heading of a workspace: its name, tabs and actions. */
 export function heading(info, current, rev = "", actions = []) {
   const tabs = TABS.filter(([key]) => info.kind === "stored" || !REVISIONS.includes(key));
   return h("div", { class: "heading" },
@@ -41,16 +41,16 @@ export function heading(info, current, rev = "", actions = []) {
       tabs.map(([key, label, where]) => h("a", { href: where(info.name, rev), "aria-current": key === current && "page", "data-label": label }, label))));
 }
 
-/** What a view shows of a workspace that has nothing for it yet; with a name, where to begin. */
+/** An empty state; with the name of a workspace, it links to the terminal. */
 export const empty = (text, name = "") => h("div", { class: "empty" }, h("p", {}, text, name && [" Run a command in the ", link(place("term", { name }), "terminal"), "."]));
 
-/** Who writes to a workspace, if anybody does. */
+/** A badge that says who writes to a workspace. */
 export const writing = (info) => (info.open ? h("span", { class: "badge on", title: "This server has it open and is its only writer." }, "open here")
   : info.busy ? h("span", { class: "badge busy", title: "Another program has it open and is its only writer." }, "busy") : null);
 
 const KINDS = [["added", "+"], ["modified", "~"], ["removed", "−"], ["renamed", "→"]];
 
-/** How many paths a revision touched, if that was recorded. */
+/** The number of paths that a revision changed, if recorded. */
 export function counts(diff) {
   if (!diff) return null;
   const shown = KINDS.filter(([kind]) => diff[`${kind}_count`] > 0);
@@ -135,7 +135,7 @@ export const tarButton = (name, rev, label = "Download") => button(label, async 
   await download(workspacePath(name, "/snapshot"), { revision: rev, ...wanted }, `${name}.${suffix}`);
 });
 
-/** Fetch with the token, then hand the bytes to the browser as a file; how much has come is shown, and can be stopped. */
+/** Download with the token, showing progress, and hand the bytes to the browser as a file. */
 export async function download(path, query, filename) {
   const stopping = new AbortController();
   const told = h("span", {}, "waiting");

@@ -1,4 +1,4 @@
-// A table of a file of comma- or tab-separated values, read as far as it is looked at.
+// Comma- or tab-separated values as a table, loaded in pages.
 
 import { part } from "../lib/api.js";
 import { button, h, refill } from "../lib/dom.js";
@@ -51,7 +51,7 @@ export function sheet(name, path, rev, first, signal) {
   return h("div", {}, h("div", { class: "scroll sheet", tabindex: "0", role: "region", "aria-label": "Table" }, h("table", {}, head, body)), ending);
 }
 
-/** Text of whole characters; bytes of one that is cut wait for the next part. */
+/** Decode whole lines; the bytes of an incomplete one wait for the next part. */
 function decoded(state, bytes, ended) {
   const all = new Uint8Array(state.rest.length + bytes.length);
   all.set(state.rest);

@@ -1,4 +1,4 @@
-// A terminal: commands in a workspace, their output as it comes, completion, and a way to stop them.
+// The terminal view: a form that runs commands and streams their output, or a full terminal for native workspaces.
 
 import { get, run, workspacePath } from "../lib/api.js";
 import { Painter } from "../lib/ansi.js";
@@ -6,14 +6,13 @@ import { button, h, refill } from "../lib/dom.js";
 import { name as safe, notice, problemBox } from "../lib/frame.js";
 import { common } from "../lib/lineeditor.js";
 import { place } from "../lib/names.js";
-import { greeted } from "../lib/talk.js";
+import { greeted } from "../lib/connection.js";
 import { duration, oneLine, plural, visible } from "../lib/text.js";
 import { screen } from "./screen.js";
 import { recall, remember, sessionField } from "./session.js";
 import { heading } from "./shared.js";
 
-const KEPT = 200_000;
-/** Characters of one command's output that stay on the page. */
+const KEPT = 200_000; // characters of one command's output that stay on the page
 const OFFERED = 100; // completions that are listed
 
 export async function terminal({ route, signal, workspace }) {
@@ -28,7 +27,7 @@ export async function terminal({ route, signal, workspace }) {
     ready.native ? screen({ name, signal }, ready, connection, session) : lineTerminal({ name, rev, signal }, ready, session));
 }
 
-/** Commands one after the other, for workspaces without programs of the machine, and for the past. */
+/** One command after the other: for workspaces without native programs, and for past revisions. */
 function lineTerminal({ name, rev, signal }, ready, session) {
   const screen_ = h("div", { class: "screen", role: "log", "aria-label": "Output", tabindex: "0" });
   const prompt = h("label", { class: "prompt", for: "command" }, ready.cwd ? `${oneLine(ready.cwd)} $` : "$");
@@ -79,7 +78,7 @@ function lineTerminal({ name, rev, signal }, ready, session) {
       const mine = sessions.find((one) => one.id === session.id);
       if (mine) prompt.textContent = `${oneLine(mine.cwd)} $`;
     } catch {
-      prompt.textContent = "$"; // only how the prompt looks
+      prompt.textContent = "$"; // cosmetic
     }
   }
 
@@ -130,7 +129,7 @@ function lineTerminal({ name, rev, signal }, ready, session) {
     h("div", { class: "bar small" }, stop, button("Clear", () => refill(screen_)), !rev && sessionField(session, known), h("span", { class: "faint keys" }, "Enter runs · Shift-Enter new line · Tab completes · ↑ ↓ history · Ctrl-C stops")));
 }
 
-/** What a command does to who else works here. */
+/** How a command affects other writers. */
 function where(info, name, rev) {
   const copy = h("a", { href: place("term", { name, rev: "head" }) }, "a copy of the newest revision");
   if (rev) return notice("Each command runs on its own copy of ", h("b", {}, safe(rev)), "; its changes are discarded. ", h("a", { href: place("term", { name }) }, "Work on the workspace itself"));
@@ -139,7 +138,7 @@ function where(info, name, rev) {
   return h("p", { class: "faint" }, "A command opens the workspace; no other writer can open it until it is idle", info.head ? ["; ", copy, " does not block it."] : ".");
 }
 
-/** Run and show; whatever happens is said in the block. */
+/** Run a command and stream its output into a block. */
 async function execute(block, name, command, signal, screen) {
   const painters = { 1: new Painter(), 2: new Painter() };
   const output = h("pre", { class: "out" });
@@ -179,7 +178,7 @@ async function execute(block, name, command, signal, screen) {
   if (dropped) block.prepend(notice(`${plural(dropped, "character")} of output above are not shown any more: redirect it to a file to keep it.`));
 }
 
-/** How long a command has been running, once that is worth saying; and that nothing has been heard of it. */
+/** A line that shows the running time after a second, and whether output has arrived. */
 function ticking() {
   const began = performance.now();
   const line = h("p", { class: "ended", hidden: true });

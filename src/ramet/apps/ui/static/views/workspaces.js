@@ -1,4 +1,4 @@
-// All workspaces: what each is, what happened to it last, and when.
+// The list of workspaces, with the newest revision of each, and the running sandboxes.
 
 import { change, get } from "../lib/api.js";
 import { button, h, refill } from "../lib/dom.js";
@@ -59,7 +59,7 @@ export async function workspaces({ signal, live }) {
   boxes(sandboxes);
   poll("/sandboxes", signal, (found) => boxes(found.sandboxes), 5);
   live((event) => event.kind !== "exec" && again());
-  const few = all.length <= FEW; // what things cost takes reading all histories: for many workspaces only when asked for
+  const few = all.length <= FEW; // sizes take reading all histories: with many workspaces, only on request
   if (few) sizes();
   return h("div", { class: "page" },
     h("div", { class: "bar" }, h("h1", {}, "Workspaces"), total, h("span", { class: "actions" }, filter, order,
@@ -70,7 +70,7 @@ export async function workspaces({ signal, live }) {
     running, list);
 }
 
-/** A writer is active; its work enters the history when it ends. */
+/** A running sandbox; its work enters the history when it ends. */
 const sandbox = (info) => h("a", { class: "card", href: place("cmds", { name: info.name }) },
   h("span", { class: "what" }, h("span", { class: "name" }, safe(info.name)), h("span", { class: "badge busy" }, "running sandbox")),
   h("span", { class: "message" }, info.workspace ? ["works on ", oneLine(info.workspace)] : "works on nothing that is kept"),

@@ -1,13 +1,13 @@
-// The server's side of a terminal, over a WebSocket: frames out, frames in, and output that is acknowledged once drawn.
+// WebSocket connection of a terminal: JSON frames, raw input, and output that is acknowledged once drawn.
 
 import { bearer, workspacePath } from "./api.js";
 import { encodeText } from "./names.js";
 
-const EACH = 32 << 10; // bytes that are drawn before the server is told
-const KEYS = 32 << 10; // bytes of keys in a frame
+const EACH = 32 << 10; // bytes drawn per acknowledgement
+const KEYS = 32 << 10; // bytes of input per frame
 const encoder = new TextEncoder();
 
-/** Connect; the connection once the server is ready, with what it says of the session, or null when it is not. */
+/** Connect; resolves to the server's `ready` frame and the connection, or to null if it refuses. */
 export function greeted(name, session, signal) {
   return new Promise((resolve) => {
     const heard = [];
@@ -18,7 +18,7 @@ export function greeted(name, session, signal) {
       else if (what === "closed" || told[0].type === "problem") resolve(null);
       else heard.push([what, told]);
     };
-    const connection = talk(name, session, { frame: pass("frame"), output: pass("output"), closed: pass("closed") });
+    const connection = openConnection(name, session, { frame: pass("frame"), output: pass("output"), closed: pass("closed") });
     connection.listen = (found) => {
       acts = found;
       for (const [what, told] of heard) acts[what](...told);
@@ -34,13 +34,13 @@ export function greeted(name, session, signal) {
  * Connect to the terminal of a workspace. `acts` are `frame(frame)`, `output(bytes, drawn)`, whose `drawn` is called
  * when the bytes are on the screen, and `closed(reason)`. The result has `say(frame)`, `type(bytes or text)` and `close()`.
  */
-export function talk(name, session, acts) {
+export function openConnection(name, session, acts) {
   const place = new URL(`../v1${workspacePath(name, "/terminal")}?session=${encodeText(session)}`, document.baseURI);
   place.protocol = place.protocol === "https:" ? "wss:" : "ws:";
   const socket = new WebSocket(place, ["ramet.terminal", `ramet.bearer.${bearer()}`]);
   socket.binaryType = "arraybuffer";
   let drawn = 0;
-  let under = 0; // pieces that are not drawn yet
+  let under = 0; // pieces not drawn yet
   const say = (frame) => socket.readyState === WebSocket.OPEN && socket.send(JSON.stringify(frame));
   socket.addEventListener("message", ({ data }) => {
     if (typeof data === "string") return void acts.frame(JSON.parse(data));
