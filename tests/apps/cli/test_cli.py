@@ -100,6 +100,8 @@ def test_exec_tells_its_result_as_the_server_does(ramet, tmp_path: Path) -> None
 def test_in_and_out(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     ramet("create", "demo")
     ramet("exec", "demo", "mkdir /d; echo 1 > /d/f", stdin="")
+    ramet("snapshot", "demo", str(tmp_path / "snap.tar"))
+    assert ramet("snapshot", "demo", "-").count("ustar") == (tmp_path / "snap.tar").read_bytes().count(b"ustar") > 0
     for kind in ((), ("--tar",), ("--tar", "--compress", "gz")):
         ramet("export", "demo@1", str(tmp_path / "out.tar"), *kind)
         name = f"in{len(kind)}"
@@ -875,6 +877,32 @@ def test_conflicts_are_shown_and_resolved(tmp_path: Path) -> None:
     script.chmod(0o755)
     ramet("merge", "two", "four", "--edit", EDITOR=str(script))
     assert ramet("exec", "two", "tr '\\n' ' ' < /f; tr '\\n' ' ' < /g") == "first 2 3 4 mine both 6 7 8 last mine both "
+
+
+def test_an_edit_with_markers_left_can_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ramet(*words: str, status: int = 0, stdin: str = "", **env: str | None) -> str:
+        done = invoke(["--store", str(tmp_path / "store"), *words], stdin, env={"VISUAL": None, "EDITOR": None, **env})
+        assert done.exit_code == status, done.output
+        return done.output
+
+    ramet("create", "one")
+    ramet("exec", "one", "echo 1 > /f")
+    ramet("fork", "one", "two")
+    ramet("exec", "one", "echo mine > /f")
+    ramet("exec", "two", "echo yours > /f")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "editor").write_text('#!/bin/sh\ntest -e seen && echo both > "$1"; touch seen\n')
+    (tools / "editor").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ramet.apps.cli.conflicts.has_terminal", lambda: True)
+    path = f"{tools}:{os.environ['PATH']}"
+    asked = "/f: markers are left in it. Edit it again? [Y/n] "
+    refused = ramet("merge", "one", "two", "--edit", status=2, stdin="n\n", PATH=path)
+    assert asked in refused and "cannot resolve /f: markers are left in it" in refused
+    (tmp_path / "seen").unlink()
+    assert ramet("merge", "one", "two", "--edit", stdin="\n", PATH=path) == f"{asked}one-3\n"
+    assert ramet("show", "one:/f") == "both\n", "`editor` is used where no variable names one"
 
 
 def test_exec_takes_words_or_a_script_from_stdin(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ STATUS: Final = {
 REMEDIES: Final = {
     "unauthenticated": "set $RAMET_TOKEN to the token of the server: where it runs, STORE/server-token has it",
     "workspace_busy": "Pass --wait SECONDS to exec, end that process, or read NAME@head.",
+    "workspace_held": "lift the hold first: ramet hold NAME --lift",
     "workspace_not_found": "run `ramet create NAME`, or see `ramet ls` for the names",
 }
 """Remediations for a command line, in place of those for a program."""

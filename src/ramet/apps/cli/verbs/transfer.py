@@ -53,7 +53,7 @@ def checkout(
 
 def snapshot(
     name: Name,
-    target: Annotated[str, Argument(help="Tar file to write.")],
+    target: Annotated[str, Argument(help="Tar file to write; `-` is standard output.")],
     store: Where = HOME,
     compress: Compress = None,
     quiet: Quiet = False,
@@ -62,8 +62,9 @@ def snapshot(
     """Write a workspace to a snapshot tar."""
     with progress_bar(quiet) as progress:
         where, revision = split_name(name)
-        any_store(store)[where].export(target, revision, compress=compress, progress=progress)
-    if as_json:
+        sink = sys.stdout.buffer if target == "-" else target
+        any_store(store)[where].export(sink, revision, compress=compress, progress=progress)
+    if as_json and target != "-":
         say({"workspace": where, "file": target}, "", True)
 
 
