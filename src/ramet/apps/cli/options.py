@@ -164,7 +164,8 @@ def user_name() -> str:
         return f"uid {os.getuid()}"
 
 
-Name = Annotated[str, Argument(help="Workspace: NAME, or NAME@REVISION for verbs that read.", complete=known_names)]
+Name = Annotated[str, Argument(help="Name of the workspace, or NAME@REVISION for a past state.", complete=known_names)]
+WholeName = Annotated[str, Argument(help="Name of the workspace.", complete=known_names)]
 
 ConfigFile = Annotated[
     str | None, Option("--config", value="FILE", envvar="RAMET_CONFIG", help="Configuration of the workspace.")

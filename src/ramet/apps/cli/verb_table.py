@@ -39,7 +39,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("exec", "exec.execute", "Run a command in a workspace and commit what it changed.", imports_late=True),
         Verb("shell", "shell.shell", "Open an interactive shell in a workspace."),
         Verb("ui", "ui.ui", "Open workspaces in a browser"),
-        Verb("port", "port.port", "List what listens in a workspace, or lead a port of this machine to it."),
+        Verb("port", "port.port", "List what listens in a workspace, or forward a port of this machine to it."),
         Verb("commit", "workspaces.commit", "Make a revision of what changed outside"),
         Verb("cp", "cp.copy", "Copy a file or directory into a workspace, out of one, or between two."),
         Verb("fork", "workspaces.fork", "Create a workspace from a revision of another one; no data is copied."),

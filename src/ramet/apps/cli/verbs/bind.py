@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 from ramet.apps.cli.addresses import name_only
-from ramet.apps.cli.options import AllowHost, Message, Name, Quiet, Where
+from ramet.apps.cli.options import AllowHost, Message, Quiet, Where, WholeName
 from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def bind(
-    name: Name,
+    name: WholeName,
     folder: Annotated[str, Argument(help="Directory to bind; empty or not existing yet.")],
     program: Annotated[
         list[str] | None,

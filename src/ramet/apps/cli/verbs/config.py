@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import name_only
-from ramet.apps.cli.options import AsJson, Name, Where, known_names
+from ramet.apps.cli.options import AsJson, Where, WholeName, known_names
 from ramet.apps.cli.output import say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.parser import nearest
@@ -127,7 +127,7 @@ def _likely(word: str) -> str:
 
 
 def use(
-    name: Name,
+    name: WholeName,
     file: Annotated[str | None, Argument(help="Configuration file that it keeps from now on.")] = None,
     forget: Annotated[bool, Option("--forget", help="Forget the configuration that it has.")] = False,
     store: Where = HOME,

@@ -44,7 +44,7 @@ def copy(
     source: Annotated[str, Argument(help="File or directory: ./path, or NAME[@REVISION]:/path.", complete=known_names)],
     target: Annotated[str, Argument(help="Where it goes: ./path, or NAME:/path.", complete=known_names)],
     recursive: Annotated[
-        bool, Option("--recursive", "-r", help="Allowed out of habit: directories are always copied whole.")
+        bool, Option("--recursive", "-r", help="Accepted, and not needed: directories are always copied whole.")
     ] = False,
     store: Where = HOME,
     message: Message = "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ramet.apps.cli.addresses import split_name
-from ramet.apps.cli.options import AsJson, Name, Since, Where, known_agents, known_paths, known_runs
+from ramet.apps.cli.options import AsJson, Name, Since, Where, WholeName, known_agents, known_paths, known_runs
 from ramet.apps.cli.output import iso_time, parse_time, say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.stores import HOME, SERVERS, any_store, remote_store
@@ -29,8 +29,10 @@ def history(
     ] = None,
     failed: Annotated[bool, Option("--failed", help="Only what ended with another status than 0.")] = False,
     exit_code: Annotated[int | None, Option("--exit-code", help="Only what ended with this status.")] = None,
-    network: Annotated[bool, Option("--network", help="Only what asked the network for something.")] = False,
-    refused: Annotated[bool, Option("--refused", help="Only what the rules of the network refused something.")] = False,
+    network: Annotated[bool, Option("--network", help="Only what sent a request to the network.")] = False,
+    refused: Annotated[
+        bool, Option("--refused", help="Only what had a request refused by the network's rules.")
+    ] = False,
     text: Annotated[str | None, Option("--grep", help="Only commands that contain this text, in any case.")] = None,
     since: Since = None,
     last: Annotated[
@@ -110,7 +112,7 @@ def jobs(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
 
 
 def questions(
-    name: Name,
+    name: WholeName,
     number: Annotated[int | None, Argument(help="Question to answer. Default: list the pending ones.")] = None,
     answer: Annotated[str | None, Argument(help="yes, no, or host for all later requests to the same host.")] = None,
     store: Where = HOME,

@@ -10,14 +10,13 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from ramet.apps.cli.addresses import split_name
-from ramet.apps.cli.options import AsJson, Name, Quiet, Where
+from ramet.apps.cli.options import AsJson, Quiet, Where, WholeName
 from ramet.apps.cli.output import iso_time, plural, say, show
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, SERVERS, any_store
 from ramet.core.errors import RametError
 
-Span = Annotated[str | None, Option(help="90s, 15m, 12h, 30d, 2w; `none` removes the rule.")]
 NONE = "none"
 
 
@@ -113,10 +112,16 @@ def cost(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> 
 def retention(
     name: Annotated[str | None, Argument(help="A workspace. Default: the whole store.")] = None,
     store: Where = HOME,
-    keep_last: Annotated[str | None, Option(help="Number of newest revisions; `none` removes the rule.")] = None,
-    keep_within: Span = None,
-    min_age: Span = None,
-    grace: Span = None,
+    keep_last: Annotated[
+        str | None, Option(value="NUMBER", help="Keep the newest revisions, this many; `none` removes a rule.")
+    ] = None,
+    keep_within: Annotated[
+        str | None, Option(value="TIME", help="Keep revisions that are not older: 90s, 15m, 12h, 30d, 2w.")
+    ] = None,
+    min_age: Annotated[
+        str | None, Option(value="TIME", help="Delete nothing that is younger, also of removed workspaces.")
+    ] = None,
+    grace: Annotated[str | None, Option(value="TIME", help="Keep unreferenced data this long.")] = None,
     auto: Annotated[str | None, Option(help="Run gc after this many commits; `none` turns it off.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -147,7 +152,7 @@ def _number(key: str, text: str) -> int:
 
 
 def hold(
-    name: Name,
+    name: WholeName,
     why: Annotated[str | None, Argument(help="Reason for the hold.")] = None,
     store: Where = HOME,
     lift: Annotated[bool, Option("--lift", help="End the hold.")] = False,
@@ -195,7 +200,7 @@ def pin(
 
 
 def grant(
-    name: Name,
+    name: WholeName,
     principal: Annotated[str, Argument(help="Name, as in RAMET_PRINCIPAL or a server's token file.")],
     access: Annotated[str | None, Argument(help="readonly or readwrite.")] = None,
     store: Where = HOME,
@@ -229,7 +234,7 @@ def _keep_access(name: str, granted: Mapping[str, str]) -> None:
         )  # fmt: skip
 
 
-def grants(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
+def grants(name: WholeName, store: Where = HOME, as_json: AsJson = False) -> None:
     """Show who may read or write a workspace; an empty list means everyone."""
     rows = [{"principal": who, "access": access} for who, access in sorted(any_store(store)[name].grants().items())]
     show(rows, ("principal", "access"), as_json, empty="everyone may read and write it")

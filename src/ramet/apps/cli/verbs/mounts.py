@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ramet.apps.cli.addresses import name_only
-from ramet.apps.cli.options import AsJson, Message, Name, Quiet, Where, user_name
+from ramet.apps.cli.options import AsJson, Message, Quiet, Where, WholeName, user_name
 from ramet.apps.cli.output import report_note, say
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
@@ -25,7 +25,7 @@ Prefix = Annotated[str, Argument(help="Path in the workspace, such as /data.")]
 
 
 def mount(
-    name: Name,
+    name: WholeName,
     prefix: Prefix,
     folder: Annotated[str | None, Argument(help="Directory to copy into it. Default: empty.")] = None,
     store: Where = HOME,
@@ -131,7 +131,9 @@ def _upload(store: str, name: str, prefix: str, folder: str, mode: str, message:
     return made.revision.name
 
 
-def umount(name: Name, prefix: Prefix, store: Where = HOME, message: Message = "", as_json: AsJson = False) -> None:
+def umount(
+    name: WholeName, prefix: Prefix, store: Where = HOME, message: Message = "", as_json: AsJson = False
+) -> None:
     """Remove a mount from a workspace. Past revisions keep it, and so does the directory of a live mount."""
 
     async def act() -> str:

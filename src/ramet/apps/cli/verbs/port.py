@@ -1,4 +1,4 @@
-"""`ramet port`: list what listens in a workspace, and lead a port of this machine to it."""
+"""`ramet port`: list what listens in a workspace, and forward a port of this machine to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PRIVILEGED: Final = 1024
 def port(
     name: Annotated[str, Argument(help="Name of the workspace.", complete=known_names)],
     port: Annotated[
-        str | None, Argument(help="Port in the workspace to lead to. Default: list what listens there.")
+        str | None, Argument(help="Port in the workspace to forward to. Default: list what listens there.")
     ] = None,
     store: Where = HOME,
     local: Annotated[
@@ -40,7 +40,7 @@ def port(
     wait: Annotated[float, Option(value="SECONDS", help="Seconds to wait until a program listens.")] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """List what listens in a workspace, or lead a port of this machine to it.
+    """List what listens in a workspace, or forward a port of this machine to it.
 
     The workspace must be open elsewhere meanwhile: in `ramet shell`, `exec`, `bind`, `ui` or `serve` of this user,
     or on the server of --store. The port answers on 127.0.0.1 only, for every protocol over TCP, until Ctrl-C.

@@ -40,7 +40,7 @@ def serve(
     rendezvous: Annotated[
         str | None, Option(value="DIRECTORY", help="Directory of git repositories that receive pushes at /git.")
     ] = None,
-    ui: Annotated[bool, Option("--ui", help="Also serve the web page at /ui/; see `ramet ui`.")] = False,
+    ui: Annotated[bool, Option("--ui", help="Also serve the console at /ui/; see `ramet ui`.")] = False,
     push_to: Annotated[
         list[str] | None, Option(help="Allow clients to push to URLs with this prefix; may be repeated.")
     ] = None,

@@ -15,6 +15,7 @@ from ramet.apps.cli.options import (
     NativeImage,
     NativeMemory,
     Where,
+    WholeName,
     known_agents,
     known_names,
     known_paths,
@@ -133,7 +134,7 @@ def _entry_row(name: str, found: Stat) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rm(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
+def rm(name: WholeName, store: Where = HOME, as_json: AsJson = False) -> None:
     """Remove a workspace. `ramet restore` brings it back until gc deletes its revisions."""
     any_store(store).rm(name)
     if as_json:
@@ -142,7 +143,7 @@ def rm(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
         print(f"removed {name}; `ramet restore {name}` brings it back until gc deletes it", file=sys.stderr)
 
 
-def restore(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
+def restore(name: WholeName, store: Where = HOME, as_json: AsJson = False) -> None:
     """Restore a removed workspace with its tags and grants. `ramet ls --trash` lists what can be restored."""
     any_store(store).restore(name)
     say({"workspace": name}, name, as_json)
@@ -161,7 +162,7 @@ def fork(
 
 
 def rename(
-    name: Name,
+    name: WholeName,
     new_name: Annotated[str, Argument(help="The new name.")],
     store: Where = HOME,
     as_json: AsJson = False,
@@ -193,7 +194,7 @@ def revert(
 
 
 def merge(
-    name: Name,
+    name: WholeName,
     other: Annotated[str, Argument(help="OTHER or OTHER@REVISION to merge.", complete=known_names)],
     store: Where = HOME,
     message: Message = "",
@@ -234,7 +235,7 @@ def merge(
 
 
 def commit(
-    name: Name,
+    name: WholeName,
     store: Where = HOME,
     message: Message = "",
     author: Annotated[str, Option(help="Author of the revision.")] = "",
@@ -268,7 +269,7 @@ def commit(
 
 
 def undo(
-    name: Name,
+    name: WholeName,
     store: Where = HOME,
     agent: Annotated[str | None, Option(help="Undo what this agent changed.", complete=known_agents)] = None,
     run: Annotated[
