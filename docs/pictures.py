@@ -34,7 +34,7 @@ STEPS = (
     "ramet agents shop",
 )
 """What is typed into the terminal of the picture."""
-SIGHT = {"agents": ".timeline", "blame": ".blame", "review": ".change .diff"}
+SIGHT = {"agents": ".timeline", "blame": ".side [aria-current]", "review": ".change .diff"}
 """What is there when a view of the console is."""
 WIDTH, LINE, LETTER, TOP = 1060, 20, 8.43, 56
 CART = "def total(items):\\n    return sum(i.price for i in items)\\n"
