@@ -1,12 +1,15 @@
-"""Tables on terminals of different widths."""
+"""Tables on terminals of different widths, and remedies of errors."""
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
 
+from ramet.apps.cli.errors import report_errors
 from ramet.apps.cli.output import show
+from ramet.core.errors import RametError
 
 ROWS = [
     {"revision": f"shop-{number}", "id": "0123456789abcdef", "time": "2026-11-19T21:15:08Z", "by": "ada",
@@ -18,10 +21,11 @@ COLUMNS = ("revision", "id", "time", "by", "files", "message")
 
 def lines(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     show(ROWS, COLUMNS, False, forms={"time": lambda _: "5 minutes ago"})
-    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    return [line.rstrip() for line in plain.splitlines()]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
@@ -39,3 +43,11 @@ def test_a_pipe_gets_whole_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     show(ROWS, COLUMNS, False)
     head, first, _ = capsys.readouterr().out.splitlines()
     assert head.split() == list(COLUMNS) and first.endswith("over more than one line")
+
+
+@pytest.mark.parametrize(("holder", "remedy"), [("ramet serve", "--store URL"), ("ramet shell", "--wait SECONDS")])
+def test_a_held_workspace_says_how_to_go_on(holder: str, remedy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended, report_errors():
+        raise RametError("workspace_busy", f"workspace 'w' is held by process 7 ({holder}) since today", "Wait.")
+    cause, told = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 4 and holder in cause and remedy in told
