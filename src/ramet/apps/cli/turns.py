@@ -13,7 +13,7 @@ import socket
 import stat as modes
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
@@ -100,7 +100,8 @@ class Turns:
             yield
         finally:
             server.close()
-            os.unlink(where)
+            with suppress(FileNotFoundError):  # since 3.13 the server removes it
+                os.unlink(where)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
