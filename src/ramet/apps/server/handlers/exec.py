@@ -269,6 +269,7 @@ def _start_job(api: Api, hosted: OpenWorkspace, asked: models.Exec, stdin: Stdin
     job = RunningJob(secrets.token_hex(8), asked.command, asked.session, time.time())
     hosted.enter()
     job.task = asyncio.ensure_future(_job(api, hosted, asked, execution, job))
+    job.task.add_done_callback(lambda task: _end_job(api, hosted, job, task))
     hosted.jobs[job.id] = job
     return answer(job.info(), 202)
 
@@ -280,10 +281,13 @@ async def _job(api: Api, hosted: OpenWorkspace, asked: models.Exec, execution: E
         job.killed = True
     except Exception as error:  # no task awaits a job: any error is its outcome
         job.problem = problem_of(error) or internal()
-    finally:
-        job.ended_at = time.time()
-        hosted.leave()
-        api.events.add("job", hosted.name, job=job.id, state=job.info().state)
+
+
+def _end_job(api: Api, hosted: OpenWorkspace, job: RunningJob, task: asyncio.Task[None]) -> None:
+    """Note the end of a job, also of one that was killed before it started."""
+    job.killed, job.ended_at = job.killed or task.cancelled(), time.time()
+    hosted.leave()
+    api.events.add("job", hosted.name, job=job.id, state=job.info().state)
 
 
 def _job_of(hosted: OpenWorkspace, name: str) -> RunningJob:
@@ -315,6 +319,4 @@ async def kill_job(api: Api, call: Call) -> Reply:
         found = _job_of(hosted, call.parts[1])
         found.task.cancel()
         await asyncio.wait({found.task})
-        if found.ended_at is None:  # killed before it started
-            found.killed, found.ended_at = True, time.time()
         return answer(found.info())
