@@ -151,6 +151,7 @@ class Shell:
     async def open(self, name: str) -> None:
         """Open the database of a file, or an empty one."""
         self.name, self.trusted = name, 0
+        self.connection.close()
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         self.connection = connection
