@@ -263,6 +263,14 @@ class Programs(Protocol):
         """Whether an absolute path names such a program."""
         ...
 
+    def processes(self) -> Iterable[tuple[int, int, str, float]]:
+        """What programs have started, as in a `JobTable`."""
+        ...
+
+    def signal(self, pid: int, number: int) -> bool:
+        """Signal one of those; False when there is no such process."""
+        ...
+
     def command(self, path: str) -> Exec:
         """Return the program at a path, which may also be a file of the tree, as a command."""
         ...

@@ -253,6 +253,11 @@ class Runtime:
         return "there is no box" if self._box is None else self._box.check_view()
 
     @property
+    def first_pid(self) -> int:
+        """The first process of the box; 0 where none runs."""
+        return self._box.first_pid if self._box is not None and self._box.alive else 0
+
+    @property
     def idle(self) -> bool:
         """Whether no program runs, not even a daemon."""
         return not self._running and not self.daemons.alive(ENDING_SECONDS)

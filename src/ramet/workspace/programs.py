@@ -23,6 +23,7 @@ from ramet.core.paths import Path, encode, parse
 from ramet.core.proc import Exec, Proc
 from ramet.core.resource import Cap, Resource
 from ramet.core.streams import Writer
+from ramet.native.box_processes import list_processes, signal_process
 from ramet.native.confinement import Point
 from ramet.native.fuse.mounts import REMEDY
 from ramet.native.lowers import StoredTrees
@@ -199,6 +200,16 @@ class NativePrograms:
     def has(self, path: str) -> bool:
         """Whether a path names a program of the host that the box sees."""
         return self._runtime.has(path)
+
+    def processes(self) -> list[tuple[int, int, str, float]]:
+        """List what programs have started; nothing for a session that has a view of its own."""
+        first = 0 if self._points() else self._runtime.first_pid
+        return [(one.pid, one.parent, one.text, one.started) for one in list_processes(first)] if first else []
+
+    def signal(self, pid: int, number: int) -> bool:
+        """Signal a process by the number that programs know it by."""
+        first = 0 if self._points() else self._runtime.first_pid
+        return first > 0 and signal_process(first, pid, number)
 
     def names(self, folder: str) -> list[str]:
         """List what a directory of PATH has, if it is one of the host or the image."""

@@ -294,6 +294,25 @@ def test_jobs_and_daemons_live_in_a_view_as_in_the_box(native: Native) -> None:
     assert left.stdout == b"0\n"
 
 
+def test_a_session_with_a_view_signals_nothing_outside_of_it(native: Native) -> None:
+    """The numbers that its programs see are others."""
+    start = "perl -e 'open F, q(>/work/pid); print F $$; close F; sleep 1000' & "
+    start += "until [ -s /work/pid ]; do sleep 0.02; done"
+    kill = "kill -9 $(cat /work/pid)"
+
+    async def steps() -> tuple[list[IOResult], IOResult]:
+        async with Workspace(native=NATIVE, policy=RULES) as ws:
+            await ws.execute(FILES)
+            await ws.execute(start, timeout=SECONDS)
+            ws.create_session("low")
+            refused = [await ws.execute(kill, session_id="low", native=how, timeout=SECONDS) for how in (None, True)]
+            return refused, await ws.execute(f"{kill}; echo $?; wait; cat /work/pid > /dev/null", timeout=SECONDS)
+
+    refused, ended = asyncio.run(steps())
+    assert all(one.exit_code != 0 and b"No such process" in one.stderr for one in refused), refused
+    assert ended.stdout == b"0\n", ended
+
+
 def test_a_view_that_was_killed_is_made_again(native: Native) -> None:
     async def steps() -> list[IOResult]:
         async with Workspace(native=NATIVE, policy=RULES) as ws:

@@ -30,6 +30,8 @@ class ProcessTable:
         for process in sorted(shell.processes.values(), key=lambda process: process.pid):
             parent = process.session.parent
             yield process.pid, parent.own_pid() if parent is not None else 0, _text(process), process.started
+        if shell.programs is not None:
+            yield from shell.programs.processes()
 
     def own_pid(self) -> int:
         """The shell that runs the command."""
@@ -71,7 +73,8 @@ def deliver(sh: ShellState, pid: int, number: int) -> bool:
             _signal_above(above, number)
             return True
         above = above.parent
-    return False
+    programs = sh.shell.programs
+    return programs is not None and programs.signal(pid, number)
 
 
 def _signal_itself(sh: ShellState, number: int) -> None:
