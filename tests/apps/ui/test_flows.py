@@ -98,6 +98,8 @@ def test_a_run_is_followed_by_keys_from_command_to_revision_to_line_to_agent(wor
     page.sees("shop-3", ".command dl")
     page.click("shop-3", ".command dl a")
     page.sees("1 record by carol")
+    agent = "#/agents/shop?agent=carol"
+    assert page.run(f"document.querySelector('.about-revision a[href=\"{agent}\"]').innerText") == "carol"
     page.run("document.querySelector('.behind').open = true")
     page.click("sed -i", ".behind a")
     page.sees("1 match")

@@ -40,7 +40,7 @@ export async function revision({ route, signal, workspace, live, reload }) {
       h("dl", {},
         fact("Revision", safe(found.name), head && h("span", { class: "badge on" }, "head"), mine.map((tag) => tagBadge(name, tag, reload))),
         fact("When", when(found.time)),
-        (found.author || found.agent) && fact("By", oneLine([...new Set([found.author, found.agent].filter(Boolean))].join(", "))),
+        (found.author || found.agent) && fact("By", found.author && safe(found.author), found.agent && found.agent !== found.author && link(place("agents", { name: found.workspace, query: { agent: found.agent } }), safe(found.agent))),
         fact("Origin", oneLine(lineage(found.lineage))),
         parents.length > 0 && fact(parents.length === 1 ? "Parent" : "Parents", parents.map((parent) => link(place("ws", { name: parent.workspace, rev: parent.name }), safe(parent.name)))),
         long("Id", h("code", {}, found.id)),
