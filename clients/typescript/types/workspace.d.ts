@@ -71,7 +71,7 @@ export declare class Place extends Shell {
     /**
      * Totals of the records by agent, session or principal: commands, failures, seconds, bytes, and sums of `meta`.
      * @param {Abortable & { revision?: string, by?: "agent" | "session" | "run" | "principal", since?: number, until?: number }} [options]
-     * @returns {Promise<{ name: string, commands: number, failures: number, seconds: number, cpu: number, bytesRead: Record<string, number>, bytesWritten: Record<string, number>, meta: Record<string, number>, first: number, last: number }[]>}
+     * @returns {Promise<{ name: string, commands: number, failures: number, seconds: number, cpu: number, files: number, bytesRead: Record<string, number>, bytesWritten: Record<string, number>, meta: Record<string, number>, first: number, last: number }[]>}
      */
     costs(options?: Abortable & {
         revision?: string;
@@ -84,6 +84,7 @@ export declare class Place extends Shell {
         failures: number;
         seconds: number;
         cpu: number;
+        files: number;
         bytesRead: Record<string, number>;
         bytesWritten: Record<string, number>;
         meta: Record<string, number>;
@@ -231,14 +232,17 @@ export declare class Workspace extends Place {
      */
     head(options?: Abortable): Promise<Revision | null>;
     /**
-     * Revisions, newest first, from a revision on (the head when not given). `without` leaves out a revision and all its ancestors.
-     * @param {Abortable & { revision?: string, limit?: number, without?: string }} [options]
+     * Revisions, newest first, from a revision on (the head when not given). `without` leaves out a revision and all its
+     * ancestors; `firstRecord` and `lastRecord` select the revisions that hold the records of these numbers.
+     * @param {Abortable & { revision?: string, limit?: number, without?: string, firstRecord?: number, lastRecord?: number }} [options]
      * @returns {Promise<Revision[]>}
      */
     log(options?: Abortable & {
         revision?: string;
         limit?: number;
         without?: string;
+        firstRecord?: number;
+        lastRecord?: number;
     }): Promise<Revision[]>;
     /**
      * What changed from the older to the newer revision. With one revision, what it changed; with none, what the head
