@@ -28,8 +28,8 @@ GROUPS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "workspace": ("Workspaces", "A live file tree with a shell, and what goes into it.",
                   ("Workspace", "SyncWorkspace", "IOResult", "CommandFailed", "Settings", "Limits", "MountMode",
                    "Policy", "load_config")),
-    "programs": ("Programs and the network", "Real programs in a box, and the hosts that commands may reach. `pip install 'ramet[native]'` brings the box, "
-                 "`pip install 'ramet[http]'` `curl` and `wget`.",
+    "programs": ("Programs and the network", "Real programs in a box, and the hosts that commands may reach. "
+                 "`pip install 'ramet[native]'` brings the box, `pip install 'ramet[http]'` `curl` and `wget`.",
                  ("Native", "NativeLimits", "Network", "Trial")),
     "store": ("The store", "Workspaces that last: revisions, forks, merges, and what is kept for how long.",
               ("Store", "OpenOptions", "CommitPolicy", "Revision", "Tag", "BlameLine", "Retention")),
