@@ -40,6 +40,8 @@ LOOPBACK: Final = "127.0.0.1"
 OFF: Final = f"the network is off in this workspace; {REMEDY}"
 HOST: Final = "host"
 SWITCHING: Final = 101
+LINGER: Final = 60.0
+"""Seconds for which a server of a tunnel may be silent after its client has ended: most have gone then."""
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 Note = Callable[[NetworkRecord], None]
@@ -413,7 +415,7 @@ class Tunnel:
         """Copy in both directions until both have ended; `first` was read already."""
         self.connection.writer.write(first)
         self._sent(len(first))
-        await relay(client, self.connection, sent=self._sent, received=self._received)
+        await relay(client, self.connection, sent=self._sent, received=self._received, linger=LINGER)
 
     def _sent(self, size: int) -> None:
         self.progress.bytes_sent += size

@@ -19,18 +19,42 @@ class Connection(NamedTuple):
 
 
 async def relay(
-    one: Connection, other: Connection, *, sent: Count | None = None, received: Count | None = None
+    one: Connection,
+    other: Connection,
+    *,
+    sent: Count | None = None,
+    received: Count | None = None,
+    linger: float | None = None,
 ) -> None:
     """Copy in both directions until both have ended; `sent` counts the bytes from `one` to `other`.
 
-    The end of one direction is passed on. A connection that breaks ends both; the caller closes them.
+    The end of one direction is passed on; after it the other may be silent for `linger` seconds. A connection that
+    breaks ends both; the caller closes them.
     """
+    moved = 0
+
+    def counted(count: Count | None) -> Count:
+        def add(size: int) -> None:
+            nonlocal moved
+            moved += size
+            if count is not None:
+                count(size)
+
+        return add
+
     both = [
-        asyncio.ensure_future(_copy(one.reader, other.writer, sent)),
-        asyncio.ensure_future(_copy(other.reader, one.writer, received)),
+        asyncio.ensure_future(_copy(one.reader, other.writer, counted(sent))),
+        asyncio.ensure_future(_copy(other.reader, one.writer, counted(received))),
     ]
     try:
-        await asyncio.gather(*both)
+        done, waiting = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        before = -1
+        while waiting and moved != before and not any(task.exception() for task in done):
+            before = moved
+            done, waiting = await asyncio.wait(waiting, timeout=linger)
+        for task in both:
+            if task.done():
+                task.result()
     except OSError as error:
         if not isinstance(error, ConnectionError) and error.errno != errno.ENOTCONN:
             raise
@@ -41,10 +65,9 @@ async def relay(
         await asyncio.gather(*both, return_exceptions=True)
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Count | None) -> None:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Count) -> None:
     while block := await reader.read(BLOCK):
-        if count is not None:
-            count(len(block))
+        count(len(block))
         writer.write(block)
         await writer.drain()
     if writer.can_write_eof():

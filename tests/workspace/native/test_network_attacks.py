@@ -182,7 +182,7 @@ def test_limits_hold_for_programs(mode: str, native: Native, web: Web, secure: W
     async def requests_in_a_minute(ws: Workspace) -> None:
         done = await ws.execute("\n".join([f"{curl} -f {url}/hello || echo no"] * 4), native=True)
         assert done.text.split() == ["hello", "hello", "no", "no"], done
-        assert [row["status"] for row in await log_of(ws)] == [200, 200, 0, 0]
+        assert sorted(row["status"] for row in await log_of(ws)) == [0, 0, 200, 200]
 
     async def seconds(ws: Workspace) -> None:
         done = await ws.execute(f"{curl} {url}/slow; echo $?", native=True)
