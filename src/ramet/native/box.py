@@ -233,10 +233,11 @@ class Box:
                 found += ["--ro-bind", layout.image.at(f"/{name}"), f"/{name}"]
         found += [*self._etc(), "--proc", "/proc", "--dev", "/dev"]
         shared = max(1, self._options.limits.memory_bytes // SHARED)
-        found += ["--perms", "1777", "--size", str(shared), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
+        found += ["--perms", "1777", "--size", str(shared), "--tmpfs", "/dev/shm"]
         for inside, file in sorted(self._shown.items()):
             if layout.image.is_host or not inside.startswith("/etc/"):
                 found += ["--ro-bind", file, inside]
+        found += ["--remount-ro", "/dev"]  # after what is shown there
         for bind in self._binds:
             if bind.prefix in self._mapped:
                 found += ["--dir", bind.prefix]
