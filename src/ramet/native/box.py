@@ -23,10 +23,10 @@ from typing import Any, Final
 from ramet.core.errors import RametError
 from ramet.native import fuse
 from ramet.native.bubblewrap import find_bubblewrap, reachable_copy
-from ramet.native.cgroups import NOTHING, create_cgroup
 from ramet.native.confinement import Point, Reach, View
 from ramet.native.fuse.callers import Callers
 from ramet.native.layout import INSIDE, SYSTEM_LINKS, Layout, TreePlace, etc_binds
+from ramet.native.limits.cgroups import NOTHING, create_cgroup
 from ramet.native.mapped_mount import open_mapped
 from ramet.native.options import Native
 from ramet.native.seccomp import build_filter

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from ramet.core.errors import RametError
 from ramet.native.bubblewrap import OLDEST, find_bubblewrap, version_of
-from ramet.native.cgroups import create_cgroup
 from ramet.native.fuse.mounts import REMEDY
 from ramet.native.layout import box_owner
+from ramet.native.limits.cgroups import create_cgroup
 from ramet.native.options import Native, NativeLimits
 from ramet.native.runtime import Runtime
 from ramet.native.seccomp import machine_is_known

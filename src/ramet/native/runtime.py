@@ -16,11 +16,11 @@ from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
 from ramet.native.box import Bind, Box
 from ramet.native.confinement import Point
-from ramet.native.disk_guard import DiskGuard
 from ramet.native.fuse.callers import Caller
 from ramet.native.fuse.mounts import RemoteMounts
 from ramet.native.image.store import Images
 from ramet.native.layout import IMAGE_DIRECTORIES, SYSTEM_NAMES, Layout, TreePlace, make_directory, own_everything
+from ramet.native.limits.disk_guard import DiskGuard
 from ramet.native.lowers import DEEPEST, Checkout, Lowers, StoredTrees, succeed, unchanged_since
 from ramet.native.options import Native
 from ramet.native.ports import BoxNetwork, Ports, leave_note

@@ -202,7 +202,7 @@ class NativePrograms:
         return self._runtime.has(path)
 
     def processes(self) -> list[tuple[int, int, str, float]]:
-        """List what programs have started; nothing for a session that has a view of its own."""
+        """List what programs have started; nothing for a session with a view."""
         first = 0 if self._points() else self._runtime.first_pid
         return [(one.pid, one.parent, one.text, one.started) for one in list_processes(first)] if first else []
 
