@@ -160,9 +160,9 @@ def test_diff_shows_what_was_edited_in_place_moved_and_made(tmp_path: Path) -> N
     store = ["--store", str(tmp_path)]
     assert invoke([*store, "create", "w"]).exit_code == 0
     assert invoke([*store, "exec", "w", "mkdir /d; seq 3 > /f; echo 1 > /d/g"]).exit_code == 0
-    lines = ("sed -i s/2/two/ /f; mv /d /e", "!diff", "echo ---", "cd /e", "!diff ../f", "!commit", "!diff")
+    lines = ("sed -i s/2/two/ /f; mv /d /e", "!diff", "echo ---", "cd /e", "!diff ../f", "!commit", "!diff", "!show @1")
     told = invoke([*store, "shell", "w"], stdin="\n".join(lines) + "\n").output
     whole, narrowed = told.split("---\n", 1)
     assert "-2\n+two\n" in whole and "rename from d/g\nrename to e/g\n" in whole and "40755" not in whole
     assert narrowed.startswith("diff --git a/f b/f\n") and "rename" not in narrowed
-    assert narrowed.endswith("w-2\nnothing differs\n")
+    assert "\nw-2\nnothing differs\nrevision  w-1 " in narrowed and narrowed.endswith("+1\n+2\n+3\n")

@@ -216,7 +216,8 @@ def show_file(
     Without a path it prints who made the revision, by which commands, and its patch.
     """
     if address(place).path is None:
-        _show_revision(*split_name(place), store, as_json)
+        where, spec = split_name(place)
+        show_revision(any_store(store)[where], spec, as_json)
         return
     name, revision, path = file_of(place)
     if as_json:
@@ -235,8 +236,8 @@ def show_file(
         sys.stdout.buffer.write(block)
 
 
-def _show_revision(name: str, spec: str | None, store: str, as_json: bool) -> None:
-    handle = any_store(store)[name]
+def show_revision(handle: StoredWorkspaceRef | RemoteRef, spec: str | None, as_json: bool = False) -> None:
+    """Print who made a revision, by which commands, and its patch."""
     (revision,) = handle.log(handle.find(spec), limit=1)  # with its notes
     ops = revision.ops or {}
     own = range(ops["first"], ops["last"] + 1) if "lines" in ops else range(0)

@@ -50,6 +50,7 @@ from ramet.apps.cli.stores import (
     store_for,
 )
 from ramet.apps.cli.terminal import UserTerminal, has_terminal
+from ramet.apps.cli.verbs.history import show_revision
 from ramet.core.errors import RametError
 from ramet.workspace.changes import WRITES
 from ramet.workspace.completion import is_incomplete
@@ -68,7 +69,7 @@ LINES: Final = 3
 VERBS: Final = {
     "!commit": ("[MESSAGE]", "commit now"),
     "!log": ("[NUMBER]", "show the newest revisions"),
-    "!show": ("[REVISION:]PATH", "print a file of a revision; without one, of the newest"),
+    "!show": ("[REVISION:]PATH", "print a file of a revision, or of the newest; `!show @3` shows a revision"),
     "!blame": ("PATH", "show who wrote each line up to the newest revision"),
     "!diff": ("[PATH...]", "show changes since the last revision"),
     "!undo": ("[AGENT]", "undo the last change, or what an agent changed; later changes stay"),
@@ -401,9 +402,12 @@ class Terminal:
             print(f"... {len(log) - most} more: !log {len(log)}")
 
     def _show(self, place: str) -> None:
+        if place.startswith("@"):
+            show_revision(self._store[self._ws.name], place[1:])
+            return
         revision, colon, path = place.rpartition(":")
         if not path:
-            raise RametError("invalid_argument", "missing path", "Write !show /path or !show 3:/path.")
+            raise RametError("invalid_argument", "missing path", "Write !show /path, !show 3:/path or !show @3.")
         for block in self._store[self._ws.name].show(self._absolute(path), revision if colon else None):
             sys.stdout.buffer.write(block)
         sys.stdout.flush()
