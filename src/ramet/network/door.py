@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.paths import decode
 from ramet.network.addresses import is_public, plain_address
-from ramet.network.credentials import Cover, Headers, Signed, sign
+from ramet.network.credentials import Cover, Headers, sign
 from ramet.network.exchange import Caller, Exchange, Marks, NetworkRecord, Progress, Waits
 from ramet.network.failures import FailureKind, NetworkFailure, failure_of
 from ramet.network.network import REMEDY, Decision, Network, NetworkLimits
@@ -129,6 +129,10 @@ class Door:
             rule.verdict is not NetworkVerdict.DENY and rule.names(out) for rule in network.rules
         )
 
+    def stays_inside(self, caller: Caller, target: Target) -> bool:
+        """Whether a request is for a program of the box."""
+        return self._stays_inside(Outgoing("GET", target, caller.session_id, caller.agent_id))
+
     def intercepts(self, caller: Caller, target: Target) -> bool:
         """Whether what a native program sends to a host is read, instead of passed through a tunnel."""
         out = Outgoing("CONNECT", target, caller.session_id, caller.agent_id)
@@ -221,7 +225,10 @@ class Door:
         *,
         waits: Waits | None = None,
     ) -> AsyncIterator[Exchange]:
-        """Send one request, and give its answer. `headers` are all that is sent, but for secrets and Host."""
+        """Send one request, and give its answer.
+
+        `headers` are all that is sent, but for secrets, and for Host, which only programs of the box get as it is.
+        """
         out = Outgoing(method, target, caller.session_id, caller.agent_id)
         async with AsyncExitStack() as stack:
             if self._stays_inside(out):
@@ -277,13 +284,15 @@ class _Request:
         network = self._door.network
         credentials = network.credentials if network is not None and self._dial is None else ()
         plain = [(name, text) for name, text in headers if name.lower() != "host"]
+        hosts = [text for name, text in headers if name.lower() == "host"] if self._dial is not None else []
         exposed = target.scheme == "http" and any(map(is_public, addresses))
         signed = sign(credentials, self._out, target.request_line, plain, exposed=exposed)
         if isinstance(body, bytes):
             self._count_sent(len(body))
         elif body is not None:
             body = self._outgoing(body)
-        response = await self._first_answer(addresses, signed, body)
+        asked = [("Host", hosts[0] if hosts else target.authority), *signed.headers]
+        response = await self._first_answer(addresses, signed.request_line, asked, body)
         stack.push_async_callback(response.aclose)
         self._marks.began = time.monotonic() - self._started
         progress.status = response.status_code
@@ -298,15 +307,16 @@ class _Request:
             made.switched = _Switched(stream, cover, self._count_sent, self._count_received)
         return made
 
-    async def _first_answer(self, addresses: Sequence[str], signed: Signed, body: Body) -> httpx2.Response:
+    async def _first_answer(
+        self, addresses: Sequence[str], request_line: str, asked: Headers, body: Body
+    ) -> httpx2.Response:
         """Ask one address after the other until one accepts a connection."""
         target, waits = self._out.target, self._waits
-        asked = [("Host", target.authority), *signed.headers]
         for at, address in enumerate(addresses):
             self._progress.address = address
             try:
                 return await self._door._transport.send(
-                    self._out.method, target, address, asked, body, request_line=signed.request_line,
+                    self._out.method, target, address, asked, body, request_line=request_line,
                     timeout=waits.silence, connect_timeout=waits.connect, verify=waits.verify,
                     authorities=waits.authorities, trace=self._trace, exact=True, dial=self._dial,
                 )  # fmt: skip

@@ -13,6 +13,7 @@ from tests.support.web_fake import Web, web_fake
 from ramet.core.errors import RametError
 from ramet.native.options import Native
 from ramet.native.ports import Ports, read_note
+from ramet.network.network import Network
 from ramet.network.resolver import Resolver
 from ramet.workspace.workspace import Workspace
 
@@ -196,6 +197,19 @@ def test_curl_and_wget_reach_the_box_by_every_name_of_loopback(host: str, native
             done = await ws.execute(line)
             assert done.text.startswith("/a ") and done.exit_code == 0, (line, done)
         assert not next(iter(ws.history)).network, "it is no request to the network"
+
+    run(native, None, act)
+
+
+def test_a_program_of_the_box_gets_the_host_that_curl_names(native: Native) -> None:
+    async def act(ws: Workspace) -> None:
+        await start(ws)
+        for network in (None, Network.of({"allow": ["*"]})):
+            assert ws.door is not None
+            ws.door.network = network
+            done = await ws.execute("curl -sv -H 'Host: app.test' -H 'X: 1' localhost:8000/a")
+            assert done.text == "/a app.test\n" and "> Host: app.test\r\n" in done.error_text, done
+            assert (await ws.execute("curl -s -H 'Host:' localhost:8000/a")).text == "/a localhost:8000\n"
 
     run(native, None, act)
 

@@ -181,7 +181,9 @@ class Transfer:
         for count in range(o.max_redirs + 1):
             trusted = o.location_trusted or at.origin == first.origin
             report.referer = referer or None
-            headers = self._headers(at, payload, user if trusted else "", trusted, resume)
+            caller = self._shared.door.caller("curl")
+            inside = self._shared.door.door.stays_inside(caller, at)
+            headers = self._headers(at, payload, user if trusted else "", trusted, inside, resume)
             body = payload.body() if payload is not None else None
             report.url_effective, report.method, report.scheme = at.url, method, at.scheme
             self._place = at
@@ -189,7 +191,6 @@ class Transfer:
             report.size_request += sum(len(encode(line)) + 2 for line in head)
             self._unshown = head
             waits = Waits(o.connect_timeout or None, None, not o.insecure, self._shared.authorities)
-            caller = self._shared.door.caller("curl")
             async with self._shared.door.door.open(caller, method, at, headers, body, waits=waits) as exchange:
                 self._tell(verbose.connected(at, exchange.address), verbose.sent(head), verbose.received(exchange))
                 self._unshown = None
@@ -225,7 +226,7 @@ class Transfer:
         return "PUT" if self._uploads else "POST"
 
     def _headers(
-        self, at: Target, payload: Payload | None, user: str, trusted: bool, resume: int
+        self, at: Target, payload: Payload | None, user: str, trusted: bool, inside: bool, resume: int
     ) -> list[tuple[str, str]]:
         """The headers of a request, in the order of curl; `-H` replaces, removes and adds."""
         o = self._o
@@ -258,19 +259,28 @@ class Transfer:
             last += payload.headers
         given = {line.partition(":")[0].strip().lower() for line in self._shared.headers}
         own = [line for line in own if line.partition(":")[0].lower() not in given]
-        return self._own_headers([*own, *self._shared.headers], found, last, trusted)
+        return self._own_headers([*own, *self._shared.headers], found, last, trusted, inside)
 
     def _own_headers(
-        self, lines: list[str], found: list[tuple[str, str]], last: list[tuple[str, str]], trusted: bool
+        self,
+        lines: list[str],
+        found: list[tuple[str, str]],
+        last: list[tuple[str, str]],
+        trusted: bool,
+        inside: bool,
     ) -> list[tuple[str, str]]:
-        """Let `-H` replace, remove and add; what describes the body comes last."""
+        """Let `-H` replace, remove and add; what describes the body comes last, and Host is for programs of the box."""
         added: list[tuple[str, str]] = []
         for line in lines:
             name, mark, text = line.partition(":")
             if not mark and line.endswith(";"):
                 name, text, mark = line[:-1], "", ";"
             name, text = name.strip(), text.strip()
-            if not mark or not is_header(name, text) or name.lower() in FIXED:
+            if not mark or not is_header(name, text):
+                continue
+            if name.lower() == "host" and inside and text:
+                found[0] = ("Host", text)
+            if name.lower() in FIXED:
                 continue
             if name.lower() in PERSONAL and not trusted:
                 continue
