@@ -121,6 +121,9 @@ def test_tool_calls_stand_in_the_waterfall(tmp_path: Path, world: World) -> None
 
     asyncio.run(act())
     page = world.page
+    page.go("#/agents/empty?by=principal")
+    page.sees("Timeline")
+    page.until("[...document.querySelectorAll('.totals th a')].every((one) => one.hash.includes('?principal='))")
     page.go("#/agents/empty?agent=eve")
     told = page.sees("By a tool")
     assert "write_file /a" in told and "usd\n0.25" in told

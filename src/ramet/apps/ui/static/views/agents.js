@@ -45,7 +45,7 @@ function table(name, rev, by, costs, reload) {
   return h("table", { class: "totals" },
     h("thead", {}, h("tr", {}, heads.map(([kind, label]) => h("th", { class: kind, scope: "col" }, label)))),
     h("tbody", {}, costs.map((one) => h("tr", {},
-      h("th", { scope: "row", title: oneLine(one.name) }, link(place("agents", { name, rev, query: { [by]: one.name } }), safe(one.name || "none"))),
+      h("th", { scope: "row", title: oneLine(one.name) }, whole(name, rev, by, one.name)),
       h("td", { class: "n" }, records(one.name, {}, one.commands.toLocaleString("en"))),
       h("td", { class: ["n", one.failures && "failed"] }, one.failures ? records(one.name, { failed: true }, one.failures.toLocaleString("en")) : "0"),
       h("td", { class: "n", title: `${duration(one.cpu * 1000)} of CPU` }, duration(one.seconds * 1000)),
@@ -57,6 +57,9 @@ function table(name, rev, by, costs, reload) {
       h("td", { class: "n" }, when(one.last)),
       h("td", {}, !rev && (by === "agent" || by === "run") && one.name && undoButton(name, by, one.name, reload))))));
 }
+
+/** A link to all that one of them did; records without a name have no page. */
+const whole = (name, rev, by, who) => (who ? link(place("agents", { name, rev, query: { [by]: who } }), safe(who)) : "none");
 
 const byMount = (moved) => Object.entries(moved).map(([mount, bytes]) => `${oneLine(mount)}: ${size(bytes)}`).join("\n");
 
@@ -82,7 +85,7 @@ function timeline(name, rev, by, records, all) {
   return h("section", { class: "lines" },
     h("div", { class: "bar small" }, h("h2", {}, "Timeline"), h("span", { class: "faint" }, `${moment(first.started_at)} to ${moment(last.ended_at)}; pauses are cut short`,
       all > records.length && `; the newest ${records.length} of ${plural(all, "record")}`), legend()),
-    h("div", { class: "chart" }, h("div", { class: "labels" }, lanes.map((one) => h("span", {}, link(place("agents", { name, rev, query: { [by]: one } }), safe(one || "none"))))), put(h("div", { class: "plot" }), picture)));
+    h("div", { class: "chart" }, h("div", { class: "labels" }, lanes.map((one) => h("span", {}, whole(name, rev, by, one)))), put(h("div", { class: "plot" }), picture)));
 }
 
 /** What the colors of bars mean. */
