@@ -308,8 +308,8 @@ def test_a_session_with_a_view_signals_nothing_outside_of_it(native: Native) -> 
             refused = [await ws.execute(kill, session_id="low", native=how, timeout=SECONDS) for how in (None, True)]
             return refused, await ws.execute(f"{kill}; echo $?; wait; cat /work/pid > /dev/null", timeout=SECONDS)
 
-    refused, ended = asyncio.run(steps())
-    assert all(one.exit_code != 0 and b"No such process" in one.stderr for one in refused), refused
+    (refused, _), ended = asyncio.run(steps())  # a program's `kill` may find one of its own view by that number
+    assert refused.exit_code != 0 and b"No such process" in refused.stderr, refused
     assert ended.stdout == b"0\n", ended
 
 
