@@ -68,7 +68,7 @@ def run(python: Path, where: str, code: str) -> str:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return f"{where}: did not end within {SECONDS} seconds"
-    return "" if done.returncode == 0 else f"{where}:\n{done.stderr}"
+    return "" if done.returncode == 0 else f"{where}: status {done.returncode}\n{done.stderr}"
 
 
 def main() -> int:
