@@ -59,10 +59,9 @@ def list_processes(first: int) -> list[BoxProcess]:
     """Return what programs have started; those that Ramet has started are jobs and not listed here."""
     found = {one.pid: one for outside, inside in _members(first) if (one := _look(outside, inside)) is not None}
     ours = {pid for pid, one in found.items() if pid == 1 or any(word.endswith(HELPER) for word in one.argv)}
-    return [
-        one for pid, one in sorted(found.items())
-        if pid not in ours and one.argv and not (one.leads and one.parent in ours)
-    ]  # fmt: skip
+    # An ordinary user cannot look at the workers: then the parent of a job's program is none of those found.
+    jobs = {pid for pid, one in found.items() if one.leads and (one.parent in ours or one.parent not in found)}
+    return [one for pid, one in sorted(found.items()) if one.argv and pid not in ours | jobs]
 
 
 def _members(first: int) -> Iterator[tuple[int, int]]:
