@@ -65,13 +65,14 @@ export class ExecResult {
 export function asked(command, options) {
   const { timeoutMs, stdin, message, author } = known(
     "exec", options, "session", "cwd", "env", "timeoutMs", "stdin", "agent", "message", "author", "meta",
+    "native",
   );
   if (timeoutMs !== undefined && !(timeoutMs >= 0 && timeoutMs <= LONGEST_MS)) {
     throw invalid(`a timeout of ${timeoutMs} ms cannot be`, `give at most ${LONGEST_MS}, or none`);
   }
   return given({
     command, session: options.session, cwd: options.cwd, env: options.env, agent: options.agent, message,
-    author, meta: options.meta,
+    author, meta: options.meta, native: options.native,
     timeout_ms: timeoutMs === undefined ? undefined : Math.ceil(timeoutMs),
     stdin: typeof stdin === "string" ? stdin : undefined,
     stdin_base64: stdin === undefined || typeof stdin === "string" ? undefined : toBase64(stdin),

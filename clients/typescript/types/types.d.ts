@@ -33,6 +33,8 @@ export interface ExecOptions extends Changing {
     agent?: string | undefined;
     /** Kept with the record of the command: tokens, money, the turn of an agent. */
     meta?: Record<string, string | number | boolean> | undefined;
+    /** In a native workspace: true runs all of it by the real bash, false runs no native program. */
+    native?: boolean | undefined;
     /** Message and author of the revision that it makes, if it makes one. */
     message?: string | undefined;
     author?: string | undefined;

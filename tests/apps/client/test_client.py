@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.apps.server.harness import Process, run, serving
+from tests.workspace.native.conftest import missing
 
 import ramet
 from ramet import RametError, Store
@@ -16,6 +17,26 @@ from ramet.apps.client.client import RemoteStore
 from ramet.apps.client.http import Address
 from ramet.apps.client.workspace import RemoteWorkspace
 from ramet.apps.server.settings import Bounds
+
+
+def test_a_call_says_what_runs_it(tmp_path: Path) -> None:
+    if missing():
+        pytest.skip(f"no native programs here: {missing()}")
+    server = Process(tmp_path, "--native")
+
+    async def work(store: RemoteStore) -> None:
+        async with store.open("p") as ws:
+            real = await ws.execute("echo ${BASH_VERSINFO[0]}; cat /proc/self/comm", native=True)
+            assert real.text.splitlines()[1:] == ["cat"], real.stderr
+            assert (await ws.execute("perl -e 'print 6 * 7'")).text == "42"
+            assert (await ws.execute("perl -e 'print 6 * 7'", native=False)).exit_code == 127
+
+    try:
+        with ramet.connect(f"unix:{server.socket}") as store:
+            store.create("p", native=True)
+            asyncio.run(work(store))
+    finally:
+        server.stop()
 
 
 def test_the_local_api_over_http(tmp_path: Path) -> None:

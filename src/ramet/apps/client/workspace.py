@@ -130,6 +130,7 @@ class RemoteWorkspace:
         stdin: Stdin = None,
         provision: bool = False,
         agent_id: str = DEFAULT_AGENT_ID,
+        native: bool | None = None,
         *,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
@@ -142,14 +143,14 @@ class RemoteWorkspace:
         """Run a command: `await` it for an IOResult, or iterate over its output; cancelling stops the command.
 
         - `message` and `author` belong to the revision that it commits.
+        - `native=True` runs the text by the real bash of a native workspace, `native=False` runs no native program.
         - With an idempotency key the output arrives at the end, because only a complete response can be remembered.
         - On a revision, each command starts from that revision, and its changes are discarded.
         - `stdin` is streamed; the command starts when the server has all of it.
         """
         body = exec_body(command, session_id, agent_id, cwd, env, timeout, meta)
-        body.update(
-            without_none({"message": message or None, "author": author or None, "provision": provision or None})
-        )
+        more = {"message": message or None, "author": author or None, "provision": provision or None, "native": native}
+        body.update(without_none(more))
         if self.revision is not None:
             body["revision"] = self.revision
         elif self._shut and not provision:

@@ -300,6 +300,8 @@ class Exec(Body):
     agent: Id = "default"
     meta: dict[str, str | int | float | bool] = field(default_factory=dict)
     """Kept with the record of the command: tokens, money, the turn of an agent."""
+    native: bool | None = None
+    """In a native workspace: true runs all of it by the real bash, false runs no native program."""
     encoding: Encoding = "utf-8"
     """`base64` forces base64; output that is not UTF-8 is always base64."""
     stream: bool = False

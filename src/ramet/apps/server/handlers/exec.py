@@ -191,8 +191,8 @@ def _execution(
     if "\0" in asked.command:
         raise Refusal("invalid_argument", "a command cannot contain a NUL character", "remove it")
     return hosted.ws.execute(
-        asked.command, asked.session, stdin, asked.provision, asked.agent, cwd=asked.cwd, env=asked.env, limits=limits,
-        timeout=_timeout(hosted, asked, seconds), meta=asked.meta,
+        asked.command, asked.session, stdin, asked.provision, asked.agent, asked.native, cwd=asked.cwd, env=asked.env,
+        limits=limits, timeout=_timeout(hosted, asked, seconds), meta=asked.meta,
     )  # fmt: skip
 
 
