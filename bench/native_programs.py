@@ -30,7 +30,7 @@ for d in $(seq 100); do
   mkdir src/p$d
   for f in $(seq 100); do echo "$module# $d $f" > src/p$d/m$f.py; done
 done
-git add .; git -c user.name=n -c user.email=n@example.com commit -qm all
+git add .; git -c user.name=n -c user.email=n@example.com commit -qm all; git repack -adq
 cd ..
 mkdir make; cd make
 for f in $(seq 150); do echo "int f$f(int x) { return x * $f; }" > f$f.c; done
@@ -44,14 +44,15 @@ for f in $(seq 300); do echo "exports.f = $f" > lib/m$f.js; done
 echo '{"name": "app", "version": "1.0.0", "dependencies": {"lib": "file:lib-1.0.0.tgz"}}' > package.json
 """
 PIP: Final = "pip install -q --no-index --no-deps"
+NPM: Final = "d=$(mktemp -d npm.XXXXXX); cp work/npm/*.json work/npm/*.tgz $d; cd $d; npm install --offline --silent"
 PROGRAMS: Final = (
     ("grep -r, 10,000 files", "grep -rc return work/repo/src > /dev/null", 1.5, 5),
     ("git status, 10,000 files", "git -C work/repo status --porcelain", 1.5, 5),
-    ("git clone, 10,000 files", "rm -rf clone; git clone -q work/repo clone", 3.5, 3),
+    ("git clone, 10,000 files", "git clone -q work/repo $(mktemp -du clone.XXXXXX)", 3.5, 3),
     ("compileall, 1,000 modules", "python3 -m compileall -qf $(ls -d work/repo/src/p1?)", 1.5, 3),
     ("make, 150 objects", "make -sB -C work/make", 1.5, 3),
-    ("pip install of a wheel", f"{PIP} --upgrade --target t work/lib-1.0-py3-none-any.whl", 1.5, 3),
-    ("npm install of a package", "cd work/npm; rm -rf node_modules; npm install --offline --silent", 1.5, 3),
+    ("pip install of a wheel", f"{PIP} --target $(mktemp -du pip.XXXXXX) work/lib-1.0-py3-none-any.whl", 1.5, 3),
+    ("npm install of a package", NPM, 1.5, 3),
 )  # fmt: skip
 ENVIRONMENT: Final = {
     "PATH": "/usr/local/bin:/usr/bin:/bin", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore",
