@@ -588,14 +588,17 @@ def watch(most: int | None, status: int, wake: int, links: int, program: Program
         poll.register(links, select.POLLIN)
     pending = b""
     memory = MemoryWatch(most) if most else None
+    due = time.monotonic() + WATCH_SECONDS
     while True:
         if reap(status, program):
             return
-        ready = poll.poll(WATCH_SECONDS * 1000 if memory else None)
-        if memory and memory.exceeded():
-            report(status, b"Lmemory_bytes\n")
-            kill_tree(status, program)
-            return
+        ready = poll.poll(max(0.0, due - time.monotonic()) * 1000 if memory else None)
+        if memory and time.monotonic() >= due:
+            if memory.exceeded():
+                report(status, b"Lmemory_bytes\n")
+                kill_tree(status, program)
+                return
+            due = time.monotonic() + WATCH_SECONDS
         for fd, _ in ready:
             if fd == wake:
                 os.read(wake, 4096)
