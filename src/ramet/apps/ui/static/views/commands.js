@@ -20,7 +20,7 @@ export async function commands({ route, signal, workspace, live }) {
   const { name } = route;
   const wanted = { ...route.query };
   let last = Number(wanted.last) || STEP;
-  let context = null;
+  const context = workspace.then(({ stored }) => ({ name, rev: route.rev, stored, signal }));
   const list = h("div", { class: "cards" });
   const tally = h("span", { class: "faint", role: "status" });
   const ending = h("p", { class: "more" });
@@ -36,11 +36,11 @@ export async function commands({ route, signal, workspace, live }) {
     asking = new AbortController();
     signal.addEventListener("abort", () => asking.abort(), { once: true });
     try {
-      const found = await get(workspacePath(name, "/history"), asked(), asking.signal);
+      const [found, around] = await Promise.all([get(workspacePath(name, "/history"), asked(), asking.signal), context]);
       const shown = found.commands;
       if (wanted.record && shown.length) opened.add(shown[0].number);
       tally.textContent = plural(found.total, filtered() ? "match" : "record", filtered() ? "matches" : undefined);
-      refill(list, shown.toReversed().map((one) => item(one, opened, context)), !shown.length && (filtered() ? h("p", { class: "faint" }, "No record matches.") : empty("Nothing has run here yet.", name)));
+      refill(list, shown.toReversed().map((one) => item(one, opened, around)), !shown.length && (filtered() ? h("p", { class: "faint" }, "No record matches.") : empty("Nothing has run here yet.", name)));
       refill(ending, found.total > found.commands.length && button(`Show ${STEP} more of ${found.total.toLocaleString("en")}`, () => {
         last += STEP;
         return fill();
@@ -86,10 +86,7 @@ export async function commands({ route, signal, workspace, live }) {
   const status = choice("Status", STATES, wanted.failed === true ? "failed" : wanted.exit ?? "", (value) => ({ failed: value === "failed" || undefined, exit: value === "failed" ? undefined : value }));
   const network = choice("Network", NETWORK, wanted.network ?? "", (value) => ({ network: value }));
 
-  const [{ info, stored, rev, label }] = await Promise.all([workspace.then((found) => {
-    context = { name, rev: route.rev, stored: found.stored, signal };
-    return found;
-  }), fill()]);
+  const [{ info, stored, rev, label }] = await Promise.all([workspace, fill()]);
   fillAgents().then(fillSessions).catch(() => null); // the filters still search without their lists
   if (!route.rev) {
     // A workspace in memory has no head that changes: its events tell of its commands.
