@@ -99,7 +99,7 @@ class Request:
     caller: int = 0
     """Its number among the callers of the box."""
     rlimits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Limits of its own below those of the box, soft and hard; -1 for none."""
+    """The own limits of the program below those of the box, soft and hard; -1 for none."""
     points: tuple[Point, ...] = ()
     """What it may do where; empty when it may do all that the box may."""
 
