@@ -102,7 +102,9 @@ def test_the_network_is_what_was_allowed(bind: Bind, web: Web) -> None:
         (("--env", "NONE_SUCH"), "no variable NONE_SUCH is set"),
         (("--read", "/none/such"), "cannot read /none/such: it is no directory"),
         (("--write", "/etc"), "cannot write to /etc: it belongs to the box"),
-        (("--write", ".."), "the store lies in"),
+        (("--write", ".."), "the program could change the store"),
+        (("--write", "home"), "the program could change the store"),
+        (("--write", "home/below"), "the program could change the store"),
         (("--unconfined", "--env", "HOME"), "an unconfined program sees everything"),
         (("--alow-host", "x"), "did you mean --allow-host?"),
     ],
@@ -110,10 +112,8 @@ def test_the_network_is_what_was_allowed(bind: Bind, web: Web) -> None:
 def test_what_is_refused(home: Path, options: tuple[str, ...], cause: str) -> None:
     words = [*RAMET, "bind", "demo", "work", "--keep", *options, "--", "touch", "made"]
     work = home.parent / "work"
+    (home / "below").mkdir()
     done = subprocess.run(words, env=environ(home), capture_output=True, text=True, check=False, cwd=home.parent)
-    if ".." in options:
-        words[words.index("..")] = str(home.parent)
-        done = subprocess.run(words, env=environ(home), capture_output=True, text=True, check=False, cwd=home.parent)
     assert done.returncode != 0 and cause in done.stderr, done
     assert not (work / "made").exists()
 

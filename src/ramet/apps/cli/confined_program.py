@@ -58,8 +58,8 @@ class ConfinedProgram:
         top = self._box.writes(line.store)
         if top is not None:
             raise RametError(
-                "invalid_argument", f"the store lies in {top}, where the program could change it",
-                "Bind a smaller directory, or use a store elsewhere.",
+                "invalid_argument", f"the program could change the store {line.store} in {top}",
+                "Bind a directory that neither holds the store nor lies in it, or use a store elsewhere.",
             )  # fmt: skip
         seen = [one for one in os.environ.get("PATH", "").split(":") if os.path.isabs(one) and self._sees(one)]
         path = ":".join(dict.fromkeys([str(FOLDER), *seen, *PATH.split(":")]))

@@ -111,10 +111,10 @@ class DirectoryBox:
         return path.startswith(f"/{PROVIDED}/") or any(f"{path}/".startswith(f"{top}/") for top in self._mounts)
 
     def writes(self, path: str) -> str | None:
-        """Return the given directory in which programs could change a path of the host."""
+        """Return the given directory in which programs could change a path of the host, or what is below it."""
         real = os.path.realpath(path)
         open_to = (top for top, form in self._mounts.items() if not isinstance(form, tuple))
-        return next((top for top in open_to if f"{real}/".startswith(f"{top}/")), None)
+        return next((top for top in open_to if f"{real}/".startswith(f"{top}/") or top.startswith(f"{real}/")), None)
 
     def run(self, command: str, stdin: Reader | Any = None, *, env: Mapping[str, str] | None = None) -> Execution:
         """Run a command in the directory; its output has no bound."""
