@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.harness import Row, print_table, run_case, save
 
 GROUPS = ("foundation", "shell", "commands", "workspace", "http")
-MORE = ("agents", "backends", "native", "native_programs", "store")
+MORE = ("agents", "backends", "console", "native", "native_programs", "store")
 """Groups that run only when they are asked for."""
 PROBES = {
     "holds": "what keeps the event loop from others for too long",
