@@ -24,6 +24,7 @@ from ramet.store.objects.log import Log, ObjectLog
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
 from ramet.store.objects.postgres_log import PostgresConnection, PostgresLog
 from ramet.store.refs.leases import CLOCK_SKEW, Leases, describe_holder, holder_name
+from ramet.store.refs.refs import RECHECK_AFTER
 from ramet.store.refs.retention import Retention
 from ramet.store.refs.tags import Tags
 
@@ -141,6 +142,44 @@ def test_tags_race(logs: Logs) -> None:
     assert found is not None and found.target == head(2) and [tag.name for tag in one.of("w")] == ["t"]
     one.clear("w")
     assert two.of("w") == []
+
+
+class Listed(MemoryObjects):
+    """Counts what is listed."""
+
+    count = 0
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        self.count += 1
+        return super().list(prefix, after)
+
+
+def test_a_known_last_entry_is_checked_without_listing_the_log() -> None:
+    objects, clock = Listed(), [1000.0]
+    mine, theirs = (Leases(ObjectLog(objects), lambda: clock[0]) for _ in range(2))
+    mine.create("w", None)
+    theirs.last("w")
+    for number in range(1, 9):
+        mine.move("w", mine.last("w"), head=head(number), kind="commit")
+        objects.count = 0
+        assert theirs.last("w").head == head(number) == theirs.last("w").head and objects.count == 0
+    for number in range(9, 19):
+        mine.move("w", mine.last("w"), head=head(number), kind="commit")
+    assert theirs.last("w").head == head(18), "also of many new entries"
+    clock[0] += RECHECK_AFTER
+    objects.count = 0
+    assert theirs.last("w").head == head(18) and objects.count == 1, "what followed may be compacted by now"
+
+
+def test_names_of_logs_in_a_directory_are_found_without_listing_their_entries(tmp_path: Path) -> None:
+    objects = DirectoryObjects(str(tmp_path), sync=False)
+    log, tags = ObjectLog(objects), ObjectLog(objects, "tags")
+    for number in range(1, 4):
+        assert log.append("w", number, b"{}") and log.append("v", number, b"{}") and tags.append("w/t", number, b"{}")
+    (tmp_path / "refs" / "empty").mkdir()
+    objects.list = None  # type: ignore[method-assign, assignment]
+    assert log.names() == ["v", "w"] and log.names("w") == ["w"]
+    assert tags.names() == tags.names("w/") == ["w/t"] and tags.names("v/") == []
 
 
 class Careless(MemoryObjects):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
@@ -57,8 +57,11 @@ class ObjectLog:
         self._objects, self._space, self._past = objects, space, PAST.get(space)
 
     def names(self, start: str = "") -> list[str]:
-        cut = len(self._space) + 1
-        return sorted({key[cut:].rpartition("/")[0] for key in self._objects.list(f"{self._space}/{start}")})
+        cut, below = len(self._space) + 1, f"{self._space}/{start}"
+        folders: Callable[[str], Iterator[str]] | None = getattr(self._objects, "folders", None)
+        if folders is not None:  # without reading the names of all entries
+            return sorted(folder[cut:] for folder in folders(below))
+        return sorted({key[cut:].rpartition("/")[0] for key in self._objects.list(below)})
 
     def newest(self, name: str, after: int = 0) -> tuple[int, bytes] | None:
         known = self._key(name, after) if after else ""
@@ -129,6 +132,13 @@ class ObjectLog:
         except KeyError:
             return False
         return True
+
+    def get(self, name: str, number: int) -> bytes | None:
+        """Return the entry with this number; None when there is none, or it is compacted."""
+        try:
+            return self._read(self._key(name, number))
+        except KeyError:
+            return None
 
     def withdraw(self, name: str, number: int) -> None:
         """Delete an entry that was appended under the number of a compacted one."""

@@ -240,19 +240,37 @@ class DirectoryObjects:
 
     def _walk(self, folder: str, start: str, after: str) -> Iterator[str]:
         top = self._path(folder) if folder else self.root
-        try:
-            entries = sorted(os.scandir(top), key=lambda entry: entry.name)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        for entry in entries:
-            if not entry.name.startswith(start) or entry.name.startswith(TEMPORARY):
+        below = f"{folder}/" if folder else ""
+        entries = {one.name: one for one in _entries(top) if one.name.startswith(start)}
+        for name in sorted(name for name in entries if f"{below}{name}/\U0010ffff" > after):
+            if name.startswith(TEMPORARY):
                 continue
-            key = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_dir():
-                if key + "/\U0010ffff" > after:
-                    yield from self._walk(key, "", after)
+            key = below + name
+            if entries[name].is_dir():
+                yield from self._walk(key, "", after)
             elif key > after:
                 yield key
+
+    def folders(self, prefix: str) -> Iterator[str]:
+        """Yield the folders below a prefix that hold objects, each without what may be below it."""
+        above, _, start = prefix.rpartition("/")
+        for entry in _entries(self._path(above) if above else self.root):
+            folder = f"{above}/{entry.name}" if above else entry.name
+            if not entry.name.startswith(start) or not entry.is_dir():
+                continue
+            if any(not one.name.startswith(TEMPORARY) and one.is_file() for one in _entries(self._path(folder))):
+                yield folder
+            else:
+                yield from self.folders(f"{folder}/")
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Yield the entries of a directory, in any order; none where there is no directory."""
+    try:
+        with os.scandir(folder) as found:
+            yield from found
+    except (FileNotFoundError, NotADirectoryError):
+        return
 
 
 class _FileWriter:

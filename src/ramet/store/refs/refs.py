@@ -29,6 +29,8 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 COMPACT_AGE: Final = 3600.0
 """Seconds before an entry may be compacted."""
 RECHECK_AFTER: Final = 900.0
+STEPS: Final = 2
+"""Entries that are asked for by number before the log is listed."""
 KEPT_ENTRIES: Final = 64
 """Entries that are never compacted: the log continues from them."""
 RECORD: Final = "record"
@@ -110,13 +112,33 @@ class Refs:
         if not NAME.fullmatch(name):
             raise not_found(name)  # not a workspace name; it must not become part of a key
         known, began = self._last.get(name), self._clock()
-        newest = self._log.newest(name, 0 if known is None else known.number)
+        newest = self._newest(name, 0 if known is None else known.number, began)
         if newest is not None:
             known = self._last[name] = decode(name, *newest)
         if known is None:
             raise not_found(name)
         self._learned[name] = known.number, began
         return known
+
+    def _newest(self, name: str, after: int, now: float) -> tuple[int, bytes] | None:
+        """Return the last entry, if its number is above `after`.
+
+        What followed a recent last entry is not compacted yet: asking for it by number spares listing the whole log.
+        """
+        if not isinstance(self._log, ObjectLog) or not self._is_recent(name, after, now):
+            return self._log.newest(name, after)
+        newest = None
+        for number in range(after + 1, after + 1 + STEPS):
+            data = self._log.get(name, number)
+            if data is None:
+                return newest
+            newest = number, data
+        return self._log.newest(name, after + STEPS) or newest
+
+    def _is_recent(self, name: str, number: int, now: float) -> bool:
+        """Return whether a number was that of the last entry so recently that no later one is compacted."""
+        before, when = self._learned.get(name, (0, -1e18))
+        return before == number and now - when < RECHECK_AFTER
 
     def require(self, name: str) -> RefEntry:
         """Return the last entry; `workspace_not_found` also when the workspace was removed."""
@@ -179,8 +201,7 @@ class Refs:
 
     def _is_late(self, name: str, number: int) -> bool:
         """Return whether a number that was just appended belongs to a compacted entry."""
-        before, when = self._learned.get(name, (0, -1e18))
-        if not isinstance(self._log, ObjectLog) or (before == number - 1 and self._clock() - when < RECHECK_AFTER):
+        if not isinstance(self._log, ObjectLog) or self._is_recent(name, number - 1, self._clock()):
             return False
         # A compacted entry is followed by `RECENT` others; no concurrent writer appends that many.
         if self._log.newest(name, number + KEPT_ENTRIES - 1) is None:
@@ -190,9 +211,8 @@ class Refs:
 
     def is_last(self, name: str, entry: RefEntry) -> bool:
         """Return whether an entry is still the last of its log; cheaper than reading the last one."""
-        before, when = self._learned.get(name, (0, -1e18))
         now = self._clock()
-        if isinstance(self._log, ObjectLog) and before == entry.number and now - when < RECHECK_AFTER:
+        if isinstance(self._log, ObjectLog) and self._is_recent(name, entry.number, now):
             found = not self._log.has(name, entry.number + 1)
         else:
             found = self._log.newest(name, entry.number) is None
