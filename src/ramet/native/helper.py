@@ -21,8 +21,7 @@ worker speaks over the first descriptor of its request, a stream socket:
 
     from it   `T` taken, `S` started, `E<errno>[:cwd]` cannot be executed, `X<wait status>` ended, `L<limit>` killed by
               a limit, end of file when its whole process tree is gone. With a terminal, `S` carries its descriptor.
-    to it     `s<number>` signal the program's group, `w<rows>,<columns>` resize its terminal, `K` kill the tree; end of
-              file means the same as `K`
+    to it     `s<number>` signal the program's group, `K` kill the tree; end of file means the same as `K`
 """
 
 from __future__ import annotations
@@ -484,10 +483,10 @@ class CannotEnter(Exception):
 
 
 class Program:
-    """A running program; `terminal` is the other end of its terminal, if it has one."""
+    """A running program."""
 
-    def __init__(self, pid: int, terminal: int) -> None:
-        self.pid, self.terminal = pid, terminal
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
         self.ended = False
 
 
@@ -502,7 +501,7 @@ def spawn(request: Request, limits: Request, given: list[int], status: int) -> P
     actions: list[Any] = []
     if request["terminal"]:
         terminal, line = map(high, os.openpty())
-        resize(terminal, *request["terminal"])
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", *request["terminal"], 0, 0))
         # The first terminal that a session leader opens becomes its controlling terminal.
         actions = [(os.POSIX_SPAWN_OPEN, TERMINAL_DESCRIPTOR, os.ttyname(line), os.O_RDWR, 0)]
         actions += [(os.POSIX_SPAWN_DUP2, TERMINAL_DESCRIPTOR, number) for number in request["lines"]]
@@ -549,7 +548,8 @@ def spawn(request: Request, limits: Request, given: list[int], status: int) -> P
         os.close(line)
         with socket.socket(fileno=os.dup(status)) as channel:
             socket.send_fds(channel, [b"S\n"], [terminal])
-    return Program(pid, terminal)
+        os.close(terminal)
+    return Program(pid)
 
 
 def lower_limits(pid: int, limits: dict[str, tuple[int, int]]) -> None:
@@ -573,10 +573,6 @@ def is_binary(path: bytes) -> bool:
             return b"\0" in file.read(80).partition(b"\n")[0]
     except OSError:
         return False
-
-
-def resize(terminal: int, rows: int, columns: int) -> None:
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
 def watch(most: int | None, status: int, wake: int, links: int, program: Program) -> None:
@@ -619,10 +615,6 @@ def watch(most: int | None, status: int, wake: int, links: int, program: Program
 
 
 def obey(word: bytes, program: Program) -> None:
-    if word[:1] == b"w":
-        rows, columns = map(int, word[1:].split(b","))
-        resize(program.terminal, rows, columns)
-        return
     number = int(word[1:])
     try:
         if not program.ended:

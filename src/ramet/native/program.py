@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import fcntl
 import os
 import select
 import shlex
 import signal
 import socket
+import struct
 import sys
+import termios
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -346,6 +349,8 @@ class _Run:
         for fd in fds:
             os.set_blocking(fd, False)
             self._terminal.set_result(fd)
+            if isinstance(self._proc.stdin, TerminalInput):
+                self._resize(*self._proc.stdin.size)
         if not data:
             self._no_terminal()
             self._loop.remove_reader(self._channel)
@@ -440,7 +445,9 @@ class _Run:
             user.on_resize = self._resize if on else None
 
     def _resize(self, rows: int, columns: int) -> None:
-        self._tell(b"w%d,%d\n" % (rows, columns))
+        """Resize the program's terminal before it gets the keys that are typed next."""
+        if self._terminal.done() and (fd := self._terminal.result()) >= 0:
+            fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     async def _type(self) -> None:
         """Type what the user types; the end of that is the key ^D."""

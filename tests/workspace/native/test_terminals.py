@@ -53,6 +53,29 @@ def test_size_and_end_of_input(native: Native) -> None:
     assert (status, user.shown) == (4, b"\r\ntyped\r\ntyped\r\n")
 
 
+def test_what_is_typed_after_a_resize_finds_the_new_size(native: Native) -> None:
+    class Mover(User):
+        """Makes the window a row larger whenever the terminal shows how large it is."""
+
+        rows = 10
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.input = TerminalInput(self.reader.read, lambda: (self.rows, 70))
+
+        def see(self, data: bytes) -> None:
+            self.shown += data
+            if b"%d 70" % self.rows in self.shown:
+                self.rows += 1
+                self.input.resized()
+                self._writer.write(b"\n" if self.rows < 60 else b"end\n")
+
+    user = Mover()
+    script = "stty -echo; stty size; while read x; do test -z $x || exit 3; stty size; done"
+    assert asyncio.run(watch(native, user, script, real_bash=True)) == 3
+    assert user.shown.split() == [word for rows in range(10, 60) for word in (b"%d" % rows, b"70")]
+
+
 def test_a_program_between_commands_of_the_workspace(native: Native) -> None:
     need("python3")
     shown = "python3 -c 'import os; print(os.isatty(0), os.isatty(1), os.isatty(2))'"
