@@ -16,7 +16,7 @@ from tests.native.conftest import TEST_LIMITS, missing
 from tests.workspace.native.conftest import box_directory
 
 from ramet.native.layout import Layout
-from ramet.native.leftovers import KEPT, LOCK, collect_dead, keep_layout, make_locked, remove_layout
+from ramet.native.leftovers import COLLECTOR, KEPT, LOCK, collect_dead, keep_layout, make_locked, remove_layout
 from ramet.native.options import Native
 from ramet.native.runtime import Runtime
 
@@ -58,6 +58,7 @@ def test_the_next_box_deletes_what_a_killed_process_left(base: str) -> None:
         assert process.stdout is not None
         left = process.stdout.readline().strip()
         living = Runtime(Native(TEST_LIMITS, directory=base))
+        wait_for(lambda: not COLLECTOR.busy)
         collect_dead(base)
         assert os.path.isdir(left)  # its process lives
         process.send_signal(signal.SIGKILL)

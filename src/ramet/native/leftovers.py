@@ -68,6 +68,10 @@ class _Collector:
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
+    @property
+    def busy(self) -> bool:
+        return self._lock.locked()
+
     def start(self, base: str) -> None:
         if self._lock.acquire(blocking=False):
             threading.Thread(target=self._collect, args=(base,), name="ramet-leftovers", daemon=True).start()
