@@ -22,6 +22,8 @@ from ramet.core.resource import Cap, Data, How
 from ramet.core.stat import Stat
 from ramet.layers.passthrough import Passthrough
 from ramet.native.fuse import connection
+from ramet.native.fuse.messages import Op
+from ramet.native.fuse.verbs import VERBS
 from ramet.native.options import Native
 from ramet.workspace.mounts import MountForm, MountMode
 from ramet.workspace.policy import Policy
@@ -333,7 +335,6 @@ def test_timeouts_and_signals_end_a_read_that_never_returns(native: Native) -> N
     async def steps() -> None:
         await put(bucket, "/a", b"x" * 100)
         async with workspace(native, {"/s3": bucket, "/ok": Bucket()}) as ws:
-            began = time.monotonic()
             assert (await real(ws, "timeout 0.2 cat /s3/a")).exit_code == 124
             late = await ws.execute("cat /s3/a", native=True, timeout=0.3)
             assert (late.exit_code, late.timed_out) == (124, True)
@@ -341,14 +342,11 @@ def test_timeouts_and_signals_end_a_read_that_never_returns(native: Native) -> N
             waiting = asyncio.ensure_future(real(ws, "echo > /tmp/on; cat /s3/a"))
             await ws.execute("until test -e /tmp/on; do sleep 0.01; done", "other", timeout=SECONDS)
             waiting.cancel()
-            cancelled = time.monotonic()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
-            assert time.monotonic() - cancelled < 2.0
             assert (await real(ws, "echo y > /ok/f; cat /ok/f")).stdout == b"y\n"
-            assert time.monotonic() - began < SECONDS
 
-    asyncio.run(steps())
+    asyncio.run(asyncio.wait_for(steps(), 2 * SECONDS))
 
 
 def test_mounts_in_mounts_and_mounts_that_come_later(native: Native) -> None:
@@ -517,15 +515,23 @@ def test_requests_wait_when_ramet_holds_enough(native: Native, monkeypatch: pyte
     most = 2 * MIB
     monkeypatch.setattr(connection, "MOST_HELD", most)
     held: list[int] = []
-    start = connection.Connection._start
+    full = asyncio.Event()
+    start, write = connection.Connection._start, VERBS[Op.WRITE]
 
     def seen(self: connection.Connection, *words: object) -> None:
         start(self, *words)  # type: ignore[arg-type]
         held.append(self._held)
+        if self._held > most:
+            full.set()
+
+    async def slowly(*words: object) -> bytes:
+        await full.wait()
+        return await write(*words)  # type: ignore[arg-type]
 
     monkeypatch.setattr(connection.Connection, "_start", seen)
+    monkeypatch.setitem(VERBS, Op.WRITE, slowly)
     script = "import threading\ndef put(n):\n    for _ in range(4):\n"
-    script += "        open(f'/s3/{n}', 'wb', buffering=0).write(bytes(1 << 20))\n"
+    script += "        open(f'/s3/{n}', 'wb', buffering=0).write(b'x' * (1 << 20))\n"
     script += "all = [threading.Thread(target=put, args=(n,)) for n in range(32)]\n"
     script += "[t.start() for t in all]\n[t.join() for t in all]"
 
