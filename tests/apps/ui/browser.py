@@ -19,6 +19,8 @@ PROGRAM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
 PATIENCE = 200.0
+BETWEEN_PAGES = ("Cannot find default execution context", "Execution context was destroyed", "navigated or closed")
+"""What Chromium answers to a script that meets no page."""
 
 
 @contextmanager
@@ -113,10 +115,20 @@ class Browser:
     def until(self, script: str) -> Any:
         """What the script gives, as soon as that is true."""
         end = time.monotonic() + PATIENCE
-        while not (found := self.run(f"(() => {{ try {{ return {script} }} catch {{ return null }} }})()")):
+        tried = f"(() => {{ try {{ return {script} }} catch {{ return null }} }})()"
+        while not (found := self._look(tried)):
             assert time.monotonic() < end, (script, self.run("document.body.innerText")[:2000])
             time.sleep(0.02)
         return found
+
+    def _look(self, script: str) -> Any:
+        """What the script gives; None while one page takes the place of another."""
+        try:
+            return self.run(script)
+        except AssertionError as error:
+            if not any(words in str(error) for words in BETWEEN_PAGES):
+                raise
+            return None
 
     def go(self, place: str) -> None:
         self.run(f"location.hash = {json.dumps(place)}")
@@ -132,8 +144,8 @@ class Browser:
     def click(self, text: str, where: str = "main button, main a") -> None:
         has = f"(one) => one.textContent.includes({json.dumps(text)})"
         found = f"[...document.querySelectorAll({json.dumps(where)})].find({has})"
-        self.until(f"{found}.disabled !== true && !{found}.hasAttribute('aria-disabled')")
-        self.run(f"{found}.click()")
+        ready = f"{found}.disabled !== true && !{found}.hasAttribute('aria-disabled')"
+        self.until(f"{ready} && ({found}.click(), true)")
 
     def fill(self, where: str, text: str) -> None:
         self.until(f"document.querySelector({json.dumps(where)}) !== null")

@@ -71,7 +71,10 @@ def uncomplaining(page: Browser) -> Iterator[None]:
     assert page.run("window.taken") is None
 
 
-def test_the_link_is_taken_out_of_the_address(page: Browser) -> None:
+def test_the_link_is_taken_out_of_the_address(server: tuple[str, str], page: Browser) -> None:
+    page.send("Page.navigate", url="about:blank")
+    page.send("Page.navigate", url=request_link(*server, ""))
+    page.sees("Workspaces")
     assert page.run("location.hash") == "#/"
     assert page.run("Boolean(sessionStorage.getItem('ramet-token'))")
     assert page.run("localStorage.length") == 0
