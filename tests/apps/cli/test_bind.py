@@ -231,12 +231,11 @@ class Forwarded:
 
 def test_a_signal_ends_the_program_and_what_it_did_is_kept(home: Path) -> None:
     work = home.parent / "work"
-    words = [*RAMET, "bind", "demo", str(work), "--keep", "-q", "--", "sh", "-c", "echo 1 > made; sleep 1000"]
+    script = "echo 1 > made; echo begun; sleep 1000"
+    words = [*RAMET, "bind", "demo", str(work), "--keep", "-q", "--", "sh", "-c", script]
     for number in (signal.SIGINT, signal.SIGTERM):
-        with subprocess.Popen(words, env=environ(home)) as child:
-            deadline = time.monotonic() + SECONDS
-            while not (work / "made").exists() and time.monotonic() < deadline:
-                time.sleep(0.02)
+        with subprocess.Popen(words, env=environ(home), stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None and child.stdout.readline() == b"begun\n"
             child.send_signal(number)
             assert child.wait(SECONDS) == 128 + number
         (work / "made").unlink()
