@@ -68,6 +68,14 @@ def status(answer: bytes) -> int:
     return int(answer.split(b" ")[1]) if answer else 0
 
 
+async def served(port: int) -> None:
+    """Ask until the server answers; a machine that stands still may be too late now and then."""
+    for _ in range(50):
+        if status(await answer_to(port, LINE + b"\r\n")) == 200:
+            return
+    raise AssertionError("nobody is served any more")
+
+
 async def status_of(port: int) -> dict[str, Any]:
     """Ask the server how it is."""
     said = await answer_to(port, b"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\n" + AUTHORIZED + b"\r\n")
@@ -117,14 +125,14 @@ def test_a_slow_head_is_not_awaited() -> None:
         async with listening(head_seconds=0.2) as port:
             said = await asyncio.gather(*(answer_to(port, piece) for piece in (b"", b"G", LINE, LINE + b"x: ")))
             assert [status(one) for one in said] == [408] * 4
-            assert status(await answer_to(port, LINE + b"\r\n")) == 200, "others are served"
+            await served(port)
 
     run(test)
 
 
 def test_a_body_may_take_longer_than_a_head() -> None:
     async def test() -> None:
-        async with listening(head_seconds=0.2) as port:
+        async with listening(head_seconds=1.0) as port:
             reading, writing = await asyncio.open_connection("127.0.0.1", port)
             head = b"POST /v1/workspaces HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 13\r\n"
             writing.write(head + AUTHORIZED + b'\r\n{"name"')
@@ -147,11 +155,7 @@ def test_connections_are_bounded_in_all_and_by_peer() -> None:
                 for _, writing in held:
                     writing.close()
                     await writing.wait_closed()
-                for _ in range(50):
-                    if status(await answer_to(port, LINE + b"\r\n")) == 200:
-                        break
-                else:
-                    raise AssertionError("connections that closed are counted for ever")
+                await served(port)  # connections that closed are not counted for ever
 
     run(test)
 

@@ -238,4 +238,3 @@ def test_a_very_large_tree(native: Native) -> None:
         where = os.environ.get("RAMET_TEST_TREE_PLACE", place)
         asyncio.run(steps(where))
     print(FILES, took)
-    assert took["change"] < took["make"] + 5
