@@ -29,13 +29,18 @@ def project(tmp_path: Path) -> Path:
 
 
 def environ(project: Path) -> dict[str, str]:
-    return {**os.environ, "RAMET_HOME": str(project.parent / "home"), "PAGER": "cat", "TERM": "dumb"}
+    ours = {"RAMET_HOME": str(project.parent / "home"), "PAGER": "cat", "TERM": "dumb", "RAMET_AGENT": "ann"}
+    return {**os.environ, **ours}
 
 
 def tried(project: Path, *words: str) -> Done:
     return subprocess.run(
         [*RAMET, "try", *words], cwd=project, env=environ(project), capture_output=True, text=True, check=False
     )
+
+
+def ran(project: Path, *words: str) -> Done:
+    return subprocess.run([*RAMET, *words], env=environ(project), capture_output=True, text=True, check=True)
 
 
 def names(project: Path) -> list[str]:
@@ -66,10 +71,21 @@ def test_one_object_for_programs(project: Path) -> None:
 def test_it_is_kept_as_a_workspace(project: Path) -> None:
     done = tried(project, "--keep", "kept", "--", "sh", "-c", CHANGE)
     assert done.returncode == 0 and "kept as kept-" in done.stderr, done
-    shown = subprocess.run(
-        [*RAMET, "show", "kept:/a"], env=environ(project), capture_output=True, text=True, check=False
-    )
-    assert shown.stdout == "new\n" and names(project) == ["a", "gone"]
+    assert "a fork of project-1" in done.stderr and names(project) == ["a", "gone"]
+    blamed = ran(project, "blame", "kept:/a", "--json")
+    [line] = json.loads(blamed.stdout)
+    assert (line["agent"], line["command"], line["text"]) == ("ann", f"sh -c '{CHANGE}'", "new"), line
+    patch = ran(project, "diff", "kept@1", "kept")
+    subprocess.run(["git", "apply"], cwd=project, input=patch.stdout, text=True, check=True)
+    assert names(project) == ["a", "b", "d", "d/x"] and (project / "a").read_text() == "new\n"
+
+
+def test_a_name_that_is_taken_is_refused_before_the_program_runs(project: Path) -> None:
+    ran(project, "create", "taken")
+    done = tried(project, "--keep", "taken", "--", "echo", "it runs")
+    assert done.returncode == 4 and "exists already" in done.stderr and "it runs" not in done.stdout, done
+    done = tried(project, "--keep", "no name", "--", "echo", "it runs")
+    assert done.returncode == 2 and "it runs" not in done.stdout, done
 
 
 def test_what_changed_meanwhile_is_a_conflict(project: Path) -> None:
@@ -94,6 +110,7 @@ def test_what_changed_meanwhile_is_a_conflict(project: Path) -> None:
         ("a\n", ["a", "b", "d", "d/x"], "applied 5 paths"), ("d\n", ["a", "gone"], "nothing was applied"),
         ("\n", ["a", "gone"], "nothing was applied"), ("s\nb ./d\n", ["a", "b", "d", "d/x", "gone"], "applied 3 paths"),
         ("k\nkept\n", ["a", "gone"], "kept as kept-"),
+        ("k\nno name\nkept\n", ["a", "gone"], "kept as kept-"),
     ],
 )  # fmt: skip
 def test_the_user_is_asked_at_a_terminal(project: Path, answers: str, left: list[str], said: str) -> None:

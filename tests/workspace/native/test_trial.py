@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.workspace.native.conftest import SECONDS
 
+from ramet.core.errors import RametError
 from ramet.native.options import Native
 from ramet.workspace.stored.store import Store
 from ramet.workspace.stored.trial import Applied, Trial
@@ -118,18 +120,56 @@ def test_a_link_never_leads_out_of_the_directory(native: Native, project: Path, 
     assert not list(outside.iterdir())
 
 
-def test_keep_as_a_workspace(native: Native, project: Path, tmp_path: Path) -> None:
-    before = state(project)
-    store = Store(tmp_path / "store")
-
+def kept(native: Native, project: Path, store: Store, name: str, *commands: str) -> None:
     async def steps() -> None:
         async with Trial(str(project), native=native) as trial:
-            await trial.workspace.execute(WORK, native=True, timeout=SECONDS)
-            assert await trial.keep(store, "kept", "work") == "kept-2"
-        changed = {change.path for change in store["kept"].diff()}
-        assert {"/a", "/gone", "/n/m/x"} <= changed and "/same" not in changed
-        async with store.open("kept") as ws:
-            assert (await ws.execute("cat a; cat n/m/x")).stdout == b"new\nx\n"
+            for number, command in enumerate(commands):
+                await trial.workspace.execute(command, native=True, agent_id=f"agent-{number}", timeout=SECONDS)
+            assert (await trial.keep(store, name, "work")).name == f"{name}-2"
 
     asyncio.run(steps())
+
+
+def test_it_is_kept_as_a_fork_of_the_directory(native: Native, project: Path, tmp_path: Path) -> None:
+    before, store = state(project), Store(tmp_path / "store")
+    kept(native, project, store, "kept", WORK, "echo second >> a; chmod 700 n")
     assert state(project) == before
+    wrote = {path: store["kept"].blame(path)[0].writer for path in ("/a", "/o/two")}
+    assert {path: one and (one.agent_id, one.command) for path, one in wrote.items()} == {
+        "/a": ("agent-1", "echo second >> a; chmod 700 n"), "/o/two": ("agent-0", WORK),
+    }  # fmt: skip
+    store["project"].checkout(tmp_path / "base", prefix="/")
+    store["kept"].checkout(tmp_path / "made", prefix="/")
+    assert state(tmp_path / "base") == before
+    subprocess.run(["sh", "-c", f"{WORK}\necho second >> a; chmod 700 n"], cwd=project, check=True)
+    assert state(tmp_path / "made") == state(project)
+
+
+def test_attempts_at_one_directory_share_their_base(native: Native, project: Path, tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    kept(native, project, store, "one", "echo 1 > a")
+    kept(native, project, store, "two", "echo 2 > a; echo 2 > b")
+    assert store.ls() == ["one", "project", "two"]
+    assert store["project"].merge("one").ok
+    conflicts = store["project"].merge("two").conflicts
+    assert [one.path for one in conflicts] == ["/a"]
+    assert store["project"].merge("two", take={"/a": "theirs"}).ok
+    kept(native, project, store, "three", "rm a")
+    assert store.find("three@1").lineage.endswith(":project-1"), "the directory is still as it was"
+
+
+def test_a_workspace_of_the_same_name_stays_as_it_is(native: Native, project: Path, tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.create("project")
+    kept(native, project, store, "one", "echo 1 > a")
+    kept(native, project, store, "one-before3", "echo 1 > a")
+    assert store["project"].head is None
+    assert store.ls() == ["one", "one-before", "one-before3", "one-before3-before", "project"]
+
+
+def test_a_name_that_is_taken_is_refused(native: Native, project: Path, tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.create("taken")
+    with pytest.raises(RametError, match="exists already"):
+        kept(native, project, store, "taken", "echo 1 > a")
+    assert store.ls() == ["taken"]

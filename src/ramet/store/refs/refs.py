@@ -170,7 +170,8 @@ class Refs:
         for number, data in self._log.entries(name, after):
             yield decode(name, number, data)
 
-    def create(self, name: str, head: RevisionId | None) -> RefEntry:
+    def require_free(self, name: str) -> RefEntry | None:
+        """Refuse a name that no new workspace can have; returns the last entry of a removed one."""
         check_text(name)
         if not NAME.fullmatch(name):
             raise RametError(
@@ -181,13 +182,15 @@ class Refs:
         try:
             old = self.last(name)
         except RametError:
-            entry = RefEntry(1, head, 0, kind="create", time=self._clock())
-        else:
-            if not old.deleted:
-                raise RametError(
-                    "workspace_exists", f"workspace {name!r} exists already", "open it, or use another name"
-                )
-            entry = RefEntry(old.number + 1, head, old.fence + 1, kind="create", time=self._clock())
+            return None
+        if not old.deleted:
+            raise RametError("workspace_exists", f"workspace {name!r} exists already", "open it, or use another name")
+        return old
+
+    def create(self, name: str, head: RevisionId | None) -> RefEntry:
+        old = self.require_free(name)
+        number, fence = (0, -1) if old is None else (old.number, old.fence)
+        entry = RefEntry(number + 1, head, fence + 1, kind="create", time=self._clock())
         if not self._append(name, entry):
             raise RametError("workspace_exists", f"workspace {name!r} was created concurrently", "open it")
         return entry

@@ -18,8 +18,10 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakSet
 
+import msgspec
+
 from ramet.core.errors import RametError
-from ramet.core.paths import Path
+from ramet.core.paths import ROOT, Path
 from ramet.network.exchange import NetworkRecord
 from ramet.workspace.record.history import ExecutionRecord, History, MetaValue
 from ramet.workspace.secrets import Secrets
@@ -204,6 +206,26 @@ class Recorder:
             CURRENT.reset(token)
             if entry.changed:
                 self.finish(entry, exit_code=failed)
+
+    @contextmanager
+    def replaying(self, record: ExecutionRecord, top: Path = ROOT) -> Iterator[None]:
+        """Make all changes inside those of a record of another workspace, where they happened below `top`."""
+        entry = self.start(record.kind, record.command)
+        token = CURRENT.set(entry)
+        try:
+            yield
+        finally:
+            CURRENT.reset(token)
+        if self.ledger is not None:
+            self.ledger.finish(entry)
+        entry.number = self.history.next_number
+        cwd = Path(record.cwd)
+        moved = msgspec.structs.replace(
+            record, number=entry.number, parent=0, principal=record.principal or self.principal,
+            cwd=str(cwd.below(top)) if cwd.under(top) else record.cwd, paths_written=tuple(entry.written),
+            paths_removed=tuple(entry.removed), paths_cut=entry.cut,
+        )  # fmt: skip
+        self.history.add(moved)
 
     def add(self, kind: str, command: str, **fields: Any) -> ExecutionRecord:
         """Record a change that is not one of files, such as a mount."""

@@ -8,9 +8,8 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from stat import S_ISDIR, S_ISLNK
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from ramet.backends.local.disk import DiskResource
 from ramet.core.paths import Path, parse
 from ramet.native.options import Native
 from ramet.native.overlay_changes import OverlayChange, apply, conflicts, overlay_changes
@@ -18,8 +17,11 @@ from ramet.native.tree import OverlaidDirectory, TreeResource
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.stored.directory_box import readable_mounts, shown_directory
 from ramet.workspace.stored.file_patch import PATCH_BYTES, FilePatch, file_patch
-from ramet.workspace.stored.store import Store
 from ramet.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ramet.store.model.revisions import Revision
+    from ramet.workspace.stored.store import Store
 
 CLOCK_SECONDS: Final = 0.02
 """Longer than the kernel's clock for file times stands still."""
@@ -105,10 +107,18 @@ class Trial:
         skipped = apply(self.directory, self._tree.place.upper, chosen)
         return Applied(tuple(one.path for one in chosen if one.path not in skipped), (), tuple(skipped))
 
-    async def keep(self, store: Store, name: str, message: str) -> str:
-        """Make a workspace of the directory, with a revision of before and one of now; return the name of the last."""
-        store.create(name)
-        for root, why in ((self.directory, f"before: {message}"), (self._tree.root, message)):
-            async with store.open(name, mounts={"/": DiskResource(root)}, commit="never") as ws:
-                made = await ws.commit(why)
-        return made.name
+    async def keep(self, store: Store, name: str, message: str) -> Revision:
+        """Make a workspace of the result: a fork of one that holds the directory as it is, with one revision more.
+
+        That one is a workspace called as the directory, which is made if there is none. Where another one has its name
+        and not its content, it is called `NAME-before`.
+        """
+        from ramet.workspace.stored.proposal import directory_base, propose
+
+        store.repository.refs.require_free(name)
+        base = await directory_base(store, self.directory, name)
+        top = parse(self.directory)
+        changed = {change.path.onto(top) for change in await asyncio.to_thread(self.changes)}
+        return await propose(
+            store, base, name, self.workspace, changed, list(self.workspace.history), message, top=top
+        )  # fmt: skip
