@@ -310,6 +310,22 @@ def test_an_overlay_reports_conflicts_as_data_and_applies_nothing() -> None:
     asyncio.run(check())
 
 
+def test_an_overlay_replaces_a_directory_by_a_file() -> None:
+    async def check() -> None:
+        lower = RAMResource()
+        for name in ("/d", "/d/e"):
+            await lower.mkdir(P(name))
+        await lower.write(P("/d/e/f"), b"old")
+        branch = Overlay(lower)
+        for name in ("/d/e/f", "/d/e", "/d"):
+            await branch.remove(P(name))
+        await branch.write(P("/d"), b"file")
+        report = await branch.commit()
+        assert report.ok and lower.read_now(P("/d")) == b"file"
+
+    asyncio.run(check())
+
+
 def test_two_overlays_over_one_tree_are_independent() -> None:
     async def check() -> None:
         lower = RAMResource()

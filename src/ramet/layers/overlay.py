@@ -333,7 +333,7 @@ class Overlay:
             below = await _stat_or_none(self.inner, path)
             if below is not None and not (path.parent != ROOT and self._hidden(path.parent)):
                 for lower, stat in await _tree(self.inner, path, below):
-                    again = self._above(lower)  # made anew as the same kind of thing: that is a modification
+                    again = self._made(lower)  # made anew as the same kind of thing: that is a modification
                     if again is None or again.kind is not stat.kind:
                         changes.append(Change(lower, "removed", stat.kind))
         removed = {change.path for change in changes}
@@ -351,7 +351,7 @@ class Overlay:
         """Return paths whose lower version has changed since they were first touched here."""
         found: list[Conflict] = []
         for path, expected in sorted(self._base.items()):
-            if self._above(path) is None and path not in self._gone:
+            if self._made(path) is None and path not in self._gone:
                 continue
             _forget(self.inner, path)  # what was seen a moment ago says nothing about now
             below = await _stat_or_none(self.inner, path)
@@ -362,8 +362,15 @@ class Overlay:
                 found.append(Conflict(path, expected, state))
         return found
 
+    def _made(self, path: Path) -> Stat | None:
+        """What the overlay has at a path; None also where a file replaced a directory above it."""
+        try:
+            return self._above(path)
+        except NotADirectoryError:
+            return None
+
     def _is_dir(self, path: Path) -> bool:
-        above = self._above(path)
+        above = self._made(path)
         return above is not None and above.is_dir
 
     async def commit(self) -> CommitReport:
