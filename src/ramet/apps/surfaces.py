@@ -165,6 +165,7 @@ NOT_AFAR: Final = {
     "StoredWorkspace.remember_box": "a box on the machine of the store",
     "StoredWorkspace.repository": "internal to the store",
     "StoredWorkspace.save": "the server does it before it responds",
+    "StoredWorkspace.propose": "keeps a branch; `fork` makes workspaces",
     "StoredWorkspace.speculate": "shares memory with the workspace; `fork` makes workspaces",
     "StoredWorkspace.sync": "the server does it before each commit",
     "StoredWorkspace.watch": "directories on the machine of the store",

@@ -50,7 +50,7 @@ from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_moun
 from ramet.workspace.operations import OPERATIONS, Operation, OperationKeywords
 from ramet.workspace.policy import Allowed, Policy, Question, Request
 from ramet.workspace.programs import OFF, USUAL, NativePrograms
-from ramet.workspace.record.history import History, MetaValue, ObserverResource
+from ramet.workspace.record.history import ExecutionRecord, History, MetaValue, ObserverResource
 from ramet.workspace.record.ledger import Ledger, Look, look_at, look_at_node
 from ramet.workspace.record.recorder import OpenRecord, Recorder, check_meta
 from ramet.workspace.registry import CommandRegistry, UserCommand
@@ -744,9 +744,13 @@ class Branch(Workspace):
         self._hand_over(applied)
         return CommitReport(tuple(applied), tuple(late))
 
+    def new_records(self) -> list[ExecutionRecord]:
+        """Return the records since it was made, or last committed."""
+        return self.history.after(self._first - 1)
+
     def _hand_over(self, applied: list[Change]) -> None:
         """Add the records of the branch to the history of the parent, as parts of a record of kind `branch`."""
-        records = self.history.after(self._first - 1)
+        records = self.new_records()
         if not records and not applied:
             return
         history, recorder = self.parent.history, self.parent.recorder

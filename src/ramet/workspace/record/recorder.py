@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -208,7 +208,7 @@ class Recorder:
                 self.finish(entry, exit_code=failed)
 
     @contextmanager
-    def replaying(self, record: ExecutionRecord, top: Path = ROOT) -> Iterator[None]:
+    def replaying(self, record: ExecutionRecord, top: Path = ROOT, parent: int = 0) -> Iterator[None]:
         """Make all changes inside those of a record of another workspace, where they happened below `top`."""
         entry = self.start(record.kind, record.command)
         token = CURRENT.set(entry)
@@ -219,11 +219,14 @@ class Recorder:
         if self.ledger is not None:
             self.ledger.finish(entry)
         entry.number = self.history.next_number
-        cwd = Path(record.cwd)
+
+        def below(paths: Iterable[str]) -> tuple[str, ...]:
+            return tuple(str(path.below(top)) for path in map(Path, paths) if path.under(top))
+
         moved = msgspec.structs.replace(
-            record, number=entry.number, parent=0, principal=record.principal or self.principal,
-            cwd=str(cwd.below(top)) if cwd.under(top) else record.cwd, paths_written=tuple(entry.written),
-            paths_removed=tuple(entry.removed), paths_cut=entry.cut,
+            record, number=entry.number, parent=parent, principal=record.principal or self.principal,
+            cwd=next(iter(below([record.cwd])), record.cwd),
+            paths_written=below(record.paths_written), paths_removed=below(record.paths_removed),
         )  # fmt: skip
         self.history.add(moved)
 

@@ -1,57 +1,112 @@
 """`propose`: keep what a branch or a trial changed as a fork, so that it can be compared, commented on and merged.
 
-- The fork has one revision more than its base: the changes, each with the record that wrote it. A file that several
-  records wrote counts for the last of them.
+- The fork has one revision more than its base: the changes, with the records of all that was done.
+- A branch knows which record wrote which line. In a trial, a file counts for the last record that lists it.
 - It is made whole or not at all.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from ramet.backends.local.disk import DiskResource
-from ramet.core.paths import ROOT, Path
-from ramet.core.resource import How, Resource
+from ramet.core.errors import RametError
+from ramet.core.paths import ROOT, Path, parse
+from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind
-from ramet.store.model.revisions import Revision
-from ramet.workspace.record.history import ExecutionRecord
-from ramet.workspace.stored.workspace import StoredWorkspace
+from ramet.layers.passthrough import Passthrough
+from ramet.workspace.stored.commit_policy import CommitPolicy
 
 if TYPE_CHECKING:
+    from ramet.store.model.revisions import Revision
+    from ramet.store.repository import Repository
+    from ramet.workspace.record.history import ExecutionRecord
+    from ramet.workspace.stored.open_options import OpenOptions
     from ramet.workspace.stored.store import Store
-    from ramet.workspace.workspace import Workspace
+    from ramet.workspace.stored.workspace import StoredWorkspace
+    from ramet.workspace.workspace import Branch, Workspace
 
 RECENT: Final = 100
 """Revisions among which a state of a directory is looked for."""
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """What was done in a workspace that will not be kept: the changed paths, all below `top`, and the records."""
+
+    source: Workspace
+    changed: Collection[Path]
+    records: Sequence[ExecutionRecord]
+    top: Path = ROOT
+
+
 async def propose(
-    store: Store,
-    base: Revision,
-    name: str,
-    source: Workspace,
-    changed: Collection[Path],
-    records: Sequence[ExecutionRecord],
-    message: str,
-    *,
-    top: Path = ROOT,
-    resources: Mapping[str, Resource] | None = None,
+    repository: Repository, base: Revision, name: str, attempt: Attempt, message: str, options: OpenOptions
 ) -> Revision:
-    """Fork `base` as `name`, and commit there what `source` has at the changed paths below `top`, by its records."""
-    await store.aio(store[base.workspace].fork, base, name)
+    """Fork `base` as `name`, and make the changes there as one revision, with their records."""
+    from ramet.store.verbs.fork import fork
+    from ramet.workspace.stored.store import WorkspaceOpener
+
+    source, top, numbers = attempt.source, attempt.top, dict[int, int]()
+    await asyncio.to_thread(fork, repository, base.workspace, base, name)
     try:
-        async with store.open(name, commit="never", native=False, resources=resources) as ws:
-            for record, paths in _by_record(records, changed):
-                with ws.recorder.replaying(record, top):
+        async with WorkspaceOpener(repository, name, None, options) as ws:
+            for record, paths in _by_record(attempt.records, attempt.changed):
+                numbers[record.number] = ws.history.next_number
+                with ws.recorder.replaying(record, top, numbers.get(record.parent, 0)):
                     await _copy(source, ws, paths, top)
+            mine, theirs = source.recorder.ledger, ws.recorder.ledger
+            if mine is not None and theirs is not None:
+                files = [(str(path), await _kind(source, path)) for path in attempt.changed]
+                theirs.take()  # who copied the files; the source knows who wrote each line
+                theirs.absorb(
+                    mine, [(path, kind is not None) for path, kind in files if kind in (Kind.FILE, None)], numbers
+                )
             return await ws.commit(message)
     except BaseException:
-        await store.aio(store.rm, name)
+        await asyncio.to_thread(repository.rm, name)
         raise
+
+
+async def propose_branch(ws: StoredWorkspace, branch: Branch, name: str, message: str) -> Revision:
+    """Fork the workspace as it is, with what the branch changed; the branch stays as it is."""
+    repository = ws.repository
+    if branch.parent is not ws:
+        raise RametError("invalid_argument", "cannot propose that: it is no branch of this workspace", "Propose one.")
+    repository.refs.require_free(name)
+    await branch.sync()
+    if conflicts := await branch.conflicts():
+        paths = ", ".join(str(one.path) for one in conflicts[:5])
+        raise RametError("merge_conflict", f"cannot propose the branch: {paths} changed meanwhile", "Branch again.")
+    base = await ws.commit(subject=f"before {name}")
+    saved = {parse(mount.prefix) for mount in base.mounts if mount.tree is not None}
+    changes = await branch.diff()
+    outside = [one.path for one in changes if one.what == "posted" or ws.fs.mount_of(one.path) not in saved]
+    if outside:
+        raise RametError(
+            "unsupported", f"cannot propose a change of {outside[0]}: its files are not in the store",
+            "Commit the branch, or abort it.",
+        )  # fmt: skip
+    remote = {mount.prefix: mount.resource for mount in ws.mounts() if mount.prefix not in saved}
+    options = replace(
+        ws.options, commit=CommitPolicy("never"), native=False, drafts="off", mounts={}, prepare=None,
+        resources={str(prefix): Borrowed(resource) for prefix, resource in remote.items()},
+    )  # fmt: skip
+    attempt = Attempt(branch, {one.path for one in changes}, branch.new_records())
+    return await propose(repository, base, name, attempt, message, options)
+
+
+class Borrowed(Passthrough):
+    """A mount of another open workspace, which closes it."""
+
+    async def close(self) -> None:
+        """Leave it open."""
 
 
 def _by_record(

@@ -113,12 +113,14 @@ class Trial:
         That one is a workspace called as the directory, which is made if there is none. Where another one has its name
         and not its content, it is called `NAME-before`.
         """
-        from ramet.workspace.stored.proposal import directory_base, propose
+        from ramet.workspace.stored.commit_policy import CommitPolicy
+        from ramet.workspace.stored.open_options import OpenOptions
+        from ramet.workspace.stored.proposal import Attempt, directory_base, propose
 
         store.repository.refs.require_free(name)
         base = await directory_base(store, self.directory, name)
         top = parse(self.directory)
         changed = {change.path.onto(top) for change in await asyncio.to_thread(self.changes)}
-        return await propose(
-            store, base, name, self.workspace, changed, list(self.workspace.history), message, top=top
-        )  # fmt: skip
+        attempt = Attempt(self.workspace, changed, list(self.workspace.history), top)
+        options = OpenOptions(commit=CommitPolicy("never"), native=False)
+        return await propose(store.repository, base, name, attempt, message, options)

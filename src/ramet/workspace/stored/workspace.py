@@ -49,7 +49,7 @@ from ramet.workspace.stored.kernel_trees import stored_trees, tree_checkout
 from ramet.workspace.stored.open_options import OpenOptions
 from ramet.workspace.stored.recovery import Binding, Recovery, remember_box, unbind
 from ramet.workspace.stored.version_pins import pin_versions
-from ramet.workspace.workspace import Workspace
+from ramet.workspace.workspace import Branch, Workspace
 
 if TYPE_CHECKING:
     from ramet.workspace.stored.drafts import Drafter
@@ -299,6 +299,15 @@ class StoredWorkspace(Workspace):
         return await self._commit_locked(
             CommitRequest(author=author, progress=progress, subject=subject, allow_none=unused)
         )
+
+    async def propose(self, branch: Branch, name: str, message: str = "") -> Revision:
+        """Keep what a branch changed as a new workspace: a fork of this one, to be reviewed and merged.
+
+        What this workspace has not committed is committed first. The branch stays as it is.
+        """
+        from ramet.workspace.stored.proposal import propose_branch
+
+        return await propose_branch(self, branch, name, message)
 
     async def unsaved(self, paths: Iterable[str] = ()) -> list[FilePatch]:
         """Return what the next commit would record, as a patch per changed path."""
