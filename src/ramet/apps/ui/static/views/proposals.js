@@ -1,7 +1,7 @@
 // Workspaces that have changes to review: forks of this one, and what it was forked from, when they have revisions that it lacks.
 
 import { get, workspacePath } from "../lib/api.js";
-import { h } from "../lib/dom.js";
+import { h, link } from "../lib/dom.js";
 import { name as safe, notice, poll, when } from "../lib/frame.js";
 import { place } from "../lib/names.js";
 import { oneLine, plural } from "../lib/text.js";
@@ -10,6 +10,7 @@ import { empty, heading, mergeButton } from "./shared.js";
 const AHEAD = 100; // revisions that are counted
 const MOST = 60; // workspaces that are looked at
 const AT_ONCE = 6;
+const FORK = /^fromWorkspaceRevision:(.+)-\d+$/; // lineage of the first revision of a fork
 
 export async function proposals({ route, signal, workspace, reload }) {
   const { name } = route;
@@ -21,9 +22,12 @@ export async function proposals({ route, signal, workspace, reload }) {
     found.push(...await Promise.all(others.slice(at, at + AT_ONCE).map((one) => ahead(one, name, signal))));
   }
   const shown = found.filter(Boolean);
+  const origin = FORK.exec((await get(workspacePath(name, "/log"), { revision: "1", limit: 1 }, signal)).revisions[0]?.lineage ?? "")?.[1];
+  const above = others.find((one) => one.name === origin);
   poll("/workspaces", signal, reload);
   return h("div", { class: "page" }, heading(info, "review", "", [mergeButton(name, "Review another workspace")]),
     h("p", { class: "faint" }, "Workspaces that share history with this one and have revisions that it lacks."),
+    above && h("p", {}, safe(name), " is a fork of ", link(place("ws", { name: above.name }), safe(above.name)), ". ", link(place("review", { name: above.name, query: { other: name } }), "Review what it proposes there")),
     others.length > MOST && notice(`Only the ${MOST} workspaces that changed last were looked at, of ${others.length.toLocaleString("en")}.`),
     shown.length ? h("div", { class: "cards" }, shown.map((one) => row(name, one))) : empty("No other workspace has changes for this one. Fork it to propose some."));
 }
