@@ -143,12 +143,13 @@ def test_records_have_paths_and_bytes_and_the_session_that_ran_the_program(nativ
     bucket = Bucket()
 
     async def steps() -> None:
-        await put(bucket, "/a", b"12345")
+        for name in ("/a", "/b"):  # of one file, the kernel would give the one what the other has read
+            await put(bucket, name, b"12345")
         async with workspace(native, {"/s3": bucket}) as ws:
             ws.create_session("other")
             first, second = await asyncio.gather(
                 real(ws, "cat /s3/a > /s3/mine; sleep 0.1; cat /s3/a > /dev/null"),
-                real(ws, "(setsid sh -c 'sleep 0.05; cat /s3/a /s3/a > /s3/theirs'); sleep 0.1", "other"),
+                real(ws, "(setsid sh -c 'sleep 0.05; cat /s3/b /s3/b > /s3/theirs'); sleep 0.1", "other"),
             )
             assert first.exit_code == second.exit_code == 0
             by_session = {record.session_id: record for record in ws.history.after(0)}
