@@ -258,10 +258,19 @@ def test_a_short_command_ends_within_its_first_call() -> None:
     in_session(use)
 
 
+async def until(session: Any, update: Any, text: bytes) -> bytes:
+    """What a command says until it has said `text`."""
+    said: bytes = update.output
+    while text not in said and update.process_id is not None:
+        update = await session.pty_write_stdin(session_id=update.process_id, chars="", yield_time_s=0.25)
+        said += update.output
+    return said
+
+
 def test_a_terminal_gives_output_as_it_appears_and_takes_input() -> None:
     async def use(session: Any) -> None:
         started = await session.pty_exec_start("echo ready; read x; echo got $x", tty=True, yield_time_s=0.25)
-        assert (started.output, started.exit_code) == (b"ready\n", None)
+        assert (await until(session, started, b"ready\n"), started.exit_code) == (b"ready\n", None)
         ended = await session.pty_write_stdin(session_id=started.process_id, chars="5\n", yield_time_s=5)
         assert (ended.output, ended.exit_code, ended.process_id) == (b"5\ngot 5\n", 0, None)
         with pytest.raises(PtySessionNotFoundError):
@@ -273,11 +282,9 @@ def test_a_terminal_gives_output_as_it_appears_and_takes_input() -> None:
 def test_a_shell_in_a_terminal_keeps_its_state() -> None:
     async def use(session: Any) -> None:
         shell = await session.pty_exec_start("bash", tty=True, yield_time_s=0.25)
-        said = b""
         for line in ("cd /tmp", "x=1", "echo $x $PWD"):
             update = await session.pty_write_stdin(session_id=shell.process_id, chars=line + "\n", yield_time_s=0.25)
-            said += update.output
-        assert said.endswith(b"\n1 /tmp\n")
+        assert (await until(session, update, b"1 /tmp\n")).endswith(b"\n1 /tmp\n")
         ended = await session.pty_write_stdin(session_id=shell.process_id, chars="exit 6\n", yield_time_s=5)
         assert ended.exit_code == 6
 

@@ -14,6 +14,7 @@ from tests.apps.server.harness import Process
 
 from ramet import Store
 from ramet.apps.mcp.server import mcp_server, run_http
+from ramet.core.paths import parse
 from ramet.workspace.agent.tools import TOOLS
 
 
@@ -101,16 +102,19 @@ def test_streamable_http(tmp_path: Path) -> None:
 def test_a_long_command_tells_that_it_runs(tmp_path: Path) -> None:
     async def test() -> None:
         told: list[tuple[float, str | None]] = []
-
-        async def tell(progress: float, total: float | None, message: str | None) -> None:
-            told.append((progress, message))
-
         store = Store(str(tmp_path))
         store.create("p")
         async with store.open("p") as ws, Client(mcp_server(ws)) as client:
-            done = await client.call_tool("bash", {"command": "sleep 2.5; echo done"}, progress_callback=tell)
+
+            async def tell(progress: float, total: float | None, message: str | None) -> None:
+                told.append((progress, message))
+                if len(told) == 2:
+                    await ws.fs.write(parse("/go"), b"")
+
+            line = "until [ -e /go ]; do sleep 0.02; done; echo done"
+            done = await client.call_tool("bash", {"command": line}, progress_callback=tell)
             assert done.structured_content["stdout"]["text"] == "done\n"
-        assert told == [(1.0, "running for 1 s"), (2.0, "running for 2 s")]
+        assert told[:2] == [(1.0, "running for 1 s"), (2.0, "running for 2 s")]
 
     asyncio.run(asyncio.wait_for(test(), 250))
 
