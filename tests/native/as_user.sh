@@ -1,7 +1,7 @@
 #!/bin/sh
-# as_user.sh PYTHON [TEST...]: run the tests of native programs as uid 1234, with its own home and temporary directory.
+# as_user.sh PYTHON [TEST...]: run the tests of native programs as an ordinary user, with its own home and directories.
 set -eu
-user=1234
+user=$((20000 + $$ % 20000)) # another one for each run: its boxes lie below a directory of this number
 venv_python=$1
 shift
 [ $# -gt 0 ] || set -- tests/native tests/workspace/native tests/workspace/stored/test_held_box.py tests/apps/cli/test_bind.py tests/apps/cli/test_try.py
