@@ -366,6 +366,7 @@ class Repository:
         if len(self._revisions) >= most:  # bounded: a process may commit forever
             for old in list(self._revisions)[: most // 4]:
                 self._revisions.pop(old, None)
+        vars(revision)["id"] = identity  # spares encoding it again
         self._revisions[identity] = revision
         return revision
 
@@ -402,9 +403,19 @@ class Repository:
         self.check_access(name)
         return iter(()) if head is None else self._descents.newest_first(self, head)
 
-    def descents_of(self, revision: Revision) -> Iterator[Descent]:
-        """Yield the descent of a revision and its ancestors, as `descents` does."""
-        return self._descents.newest_first(self, revision.id)
+    def descents_of(self, revision: Revision, without: Revision | None = None) -> Iterator[Descent]:
+        """Yield the descent of a revision and its ancestors, as `descents` does.
+
+        `without` leaves out a revision and its ancestors.
+        """
+        known = () if without is None else self._descents.ids(self, without)
+        return self._descents.newest_first(self, revision.id, known)
+
+    def known_history(self, name: str) -> ancestry.KnownHistory | None:
+        """Return what `log` lists, by id and by name; None for an empty workspace."""
+        head = self.refs.require(name).head
+        self.check_access(name)
+        return None if head is None else self._descents.history(self, name, head)
 
     def note(
         self, name: str, revision: Revision, message: str, author: str = "", path: str = "", line: int = 0

@@ -74,7 +74,8 @@ def test_the_local_api_over_http(tmp_path: Path) -> None:
             asyncio.run(work(store))
             assert store.ls() == ["p"]
             handle = store["p"]
-            assert handle.head is not None and len(handle.log()) > 1
+            assert handle.head is not None and len(log := handle.log()) > 1
+            assert handle.log(limit=1, offset=1) == log[1:2] and handle.log(records={2}) == handle.log(records=(2, 2))
             handle.tag("v1")
             handle.fork("v1", "q")
             assert handle.diff("v1", "q@head") == []

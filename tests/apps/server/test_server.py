@@ -414,3 +414,29 @@ def test_command_lines_are_completed(tmp_path: Path) -> None:
             assert missing.status_code == 404
 
     run(test)
+
+
+def test_revisions_are_listed_briefly_and_by_their_records(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.create("w")
+
+    async def test() -> None:
+        async with store.open("w") as ws:
+            for number in range(4):
+                await ws.execute(f"echo {number} > /f{number}")
+                await ws.commit(str(number))
+        async with serving(store) as (client, _):
+            log = "/v1/workspaces/w/log"
+            whole = (await client.get(log)).json()["revisions"]
+            brief = (await client.get(log, params={"brief": True})).json()["revisions"]
+            parts: dict[str, object] = {"history": [], "mounts": [], "kernel": None}
+            for one, full in zip(brief, whole, strict=True):
+                assert one["ops"] == {"first": full["seq"], "last": full["seq"]} and one["diff"]["added_count"] == 1
+                assert one == {**full, **parts, "ops": one["ops"], "diff": one["diff"]} and "added" not in one["diff"]
+            found = (await client.get(log, params={"records": "2,4,9"})).json()
+            assert found["revisions"] == [whole[0], whole[2]] and not found["more"]
+            page = (await client.get(log, params={"limit": 2, "offset": 1})).json()
+            assert page["revisions"] == whole[1:3] and page["more"]
+            assert (await client.get(log, params={"records": "1,x"})).status_code == 400
+
+    run(test)

@@ -15,7 +15,7 @@ ABOVE = RevisionId(b"x" * 32)
     "revision",
     [
         Revision("w", 3, (ABOVE,), "fromClaim:vm", (), message="é日😀", time=5.0),
-        Revision("w", 3, (ABOVE, RevisionId(b"y" * 32)), "merge:v-1", (), time=5),
+        Revision("w", 3, (ABOVE, RevisionId(b"y" * 32)), "merge:v-1", (), time=5, ops={"first": 7, "last": 9}),
         Revision("w", 1, (), "root", (), message="a name that is not UTF-8: \udcff", diff={"added": ["/\udcff"]}),
     ],
 )
@@ -29,4 +29,5 @@ def test_a_descent_is_read_from_the_bytes_of_a_revision(revision: Revision) -> N
         revision.seq,
         f"w-{revision.seq}",
         "w",
+        *((7, 9) if revision.ops else (0, 0)),
     )

@@ -58,6 +58,27 @@ def test_diff_goes_from_the_older_to_the_newer() -> None:
     assert [(one.path, one.what) for one in ref.diff(newer=second)] == [("/g", "added")]
 
 
+def test_what_is_known_of_a_history_follows_its_head() -> None:
+    objects = MemoryObjects()
+    store = make(objects, "echo 1 > /f", "echo 2 > /f")
+    ref, base = store["w"], store["w"].find("w-1")
+    assert ref.find(base.id.hex()).name == ref.find("1").name == "w-1", "known from here on"
+    ref.fork(base, "v")
+    make(objects, "echo 3 > /g", store=store, name="v")
+    theirs = store["v"].find()
+    assert refused(lambda: ref.find(theirs.name)) == "revision_not_found"
+    assert refused(lambda: ref.find(theirs.id.hex())) == "revision_workspace_mismatch"
+    assert ref.log(without="v@head") == [ref.find()] and store["v"].log(without="w@head")[0] == theirs
+    ref.merge(theirs)
+    assert ref.find(theirs.id.hex()) == ref.find(theirs.name) == theirs, "a merge brings its own revisions"
+    assert [one.seq for one in ref.log(without=theirs)] == [3, 2] and ref.log(without="w@head") == []
+    store.rm("w")
+    make(objects, "echo 4 > /f", store=store)
+    assert store["w"].find("w-1").message == "echo 4 > /f", "another workspace of this name"
+    assert refused(lambda: store["w"].find(base.id.hex())) == "revision_workspace_mismatch"
+    assert refused(lambda: store["w"].find("2")) == "revision_not_found"
+
+
 def test_revisions_of_other_workspaces_are_read_and_merged_but_not_reverted_to() -> None:
     store = make(MemoryObjects(), "echo 1 > /f")
     store["w"].fork(None, "v")

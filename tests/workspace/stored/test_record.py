@@ -108,6 +108,10 @@ def test_the_revision_of_a_record_is_found_also_far_back(store: Store) -> None:
         assert found.ops is not None and found.ops["first"] <= number <= found.ops["last"]
     assert handle.log(records=(40, 80)) == [one for one in log if one.message in ("90", "60")]
     assert handle.log(records=(1, 10_000)) == log and handle.log(records=(1, 10_000), limit=1) == log[:1]
+    assert handle.log(records={40, 80, 81}) == handle.log(records=(40, 80)) and handle.log(records=set()) == []
+    assert handle.log(records={2, 400}) == [*handle.log(records=(400, 400)), *handle.log(records=(2, 2))]
+    assert handle.log(records=(1, 10_000), limit=2, offset=3) == handle.log(limit=2, offset=3) == log[3:5]
+    assert handle.log(offset=4) == log[4:] == handle.log("head", offset=4) and handle.log(offset=10_000) == []
     assert handle.log("w-1", records=(2, 80)) == [] and handle.log(records=(5_000, 6_000)) == []
     assert handle.log(store["w"].fork(None, "x"), records=(40, 80)) == handle.log(records=(40, 80))
     assert handle.count_history() == len(handle.history()) == 2 * SEGMENT + 20

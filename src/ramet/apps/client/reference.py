@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -179,24 +179,25 @@ class RemoteRef:
         revision: RevisionLike | None = None,
         *,
         limit: int | None = None,
+        offset: int = 0,
         without: RevisionLike | None = None,
-        records: tuple[int, int] | None = None,
+        records: tuple[int, int] | Set[int] | None = None,
     ) -> list[Revision]:
         """List revisions newest first, children before parents; from the head or from an older revision.
 
-        With `limit` it is the newest ones. `without` leaves out a revision and all its ancestors. `records` selects the
-        revisions that hold the records of these numbers, the first and the last.
+        With `limit` it is the newest ones after the first `offset`. `without` leaves out a revision and all its
+        ancestors. `records` selects the revisions that hold records of these numbers: the first and the last, or a set.
         """
         found: list[Revision] = []
-        more = limit != 0
-        first, last = records or (None, None)
-        asked = {
-            "revision": self._spec(revision), "without": self._spec(without),
-            "first_record": first, "last_record": last,
-        }  # fmt: skip
+        more = limit != 0 and (records is None or len(records) > 0)
+        asked: dict[str, Any] = {"revision": self._spec(revision), "without": self._spec(without)}
+        if isinstance(records, Set):
+            asked["records"] = ",".join(map(str, sorted(records)))
+        elif records is not None:
+            asked["first_record"], asked["last_record"] = records
         while more:
             size = PAGE if limit is None else min(PAGE, limit - len(found))
-            page = self._get("log", **asked, offset=len(found), limit=size)
+            page = self._get("log", **asked, offset=offset + len(found), limit=size)
             found += map(as_revision, page["revisions"])
             more = page["more"] and page["revisions"] and len(found) != limit
         return found

@@ -453,6 +453,10 @@ class LogQuery(Body):
     """Only the revisions that hold this record or a later one, along first parents."""
     last_record: Annotated[int, Meta(ge=1)] | None = None
     """Only the revisions that hold this record or an earlier one."""
+    records: Annotated[str, Meta(pattern="^[0-9]{1,12}(,[0-9]{1,12}){0,999}$")] | None = None
+    """Only the revisions that hold one of these records, such as `3,17`; without `first_record` and `last_record`."""
+    brief: bool = False
+    """Leave out `history`, `mounts` and `kernel`, and of `ops` and `diff` all but numbers."""
     offset: Offset = 0
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
 

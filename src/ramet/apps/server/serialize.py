@@ -22,17 +22,22 @@ from ramet.workspace.session import Session
 MANY_NULS: Final = 1024
 
 
-def revision_info(revision: Revision) -> models.RevisionInfo:
+def revision_info(revision: Revision, brief: bool = False) -> models.RevisionInfo:
+    """Serialize a revision; a brief one has some hundred bytes, however long the history and large the change."""
+    ops, diff = revision.ops, revision.diff
+    if brief:
+        ops = None if ops is None else {name: value for name, value in ops.items() if name in ("first", "last")}
+        diff = None if diff is None else {name: value for name, value in diff.items() if name.endswith("_count")}
     return models.RevisionInfo(
         name=revision.name, id=revision.id.hex(), workspace=revision.workspace, seq=revision.seq, time=revision.time,
         message=revision.message, lineage=revision.lineage, phase=revision.phase, content=revision.content_manifest,
         parents=[parent.hex() for parent in revision.parents], author=revision.author, agent=revision.agent,
-        trace_id=revision.trace_id, diff=dict(revision.diff) if revision.diff is not None else None,
+        trace_id=revision.trace_id, diff=None if diff is None else dict(diff),
         outputs=list(revision.outputs), withheld=list(revision.withheld), suspected=list(revision.suspected),
-        mounts=[mount_info(mount) for mount in revision.mounts],
-        kernel=None if revision.kernel is None else revision.kernel.hex(),
-        history=[segment.hex() for segment in revision.history],
-        ops=None if revision.ops is None else dict(revision.ops),
+        mounts=[] if brief else [mount_info(mount) for mount in revision.mounts],
+        kernel=None if brief or revision.kernel is None else revision.kernel.hex(),
+        history=[] if brief else [segment.hex() for segment in revision.history],
+        ops=None if ops is None else dict(ops),
         memory=UNSET if revision.memory is None else models.ImageInfo(*revision.memory),
         notes=[models.NoteInfo(*note) for note in revision.notes],
     )  # fmt: skip

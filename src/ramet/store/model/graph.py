@@ -21,6 +21,16 @@ class Descent(NamedTuple):
     seq: int
     name: str
     workspace: str
+    first: int
+    last: int
+    """The numbers of the first and the last record that it holds; 0 for none."""
+
+
+class _Records(msgspec.Struct):
+    """The fields of `Revision.ops` that a descent needs."""
+
+    first: int = 0
+    last: int = 0
 
 
 class _Plain(msgspec.Struct):
@@ -30,6 +40,7 @@ class _Plain(msgspec.Struct):
     seq: int
     parents: list[str]
     time: float
+    ops: _Records | None = None
 
 
 _decoder: Final = msgspec.json.Decoder(_Plain)
@@ -44,8 +55,14 @@ def descent_of(identity: RevisionId, revision: Revision | bytes) -> Descent:
             revision = decode(revision)
         else:
             parents = tuple(RevisionId(bytes.fromhex(parent)) for parent in one.parents)
-            return Descent(identity, parents, one.time, one.seq, f"{one.workspace}-{one.seq}", one.workspace)
-    return Descent(identity, revision.parents, revision.time, revision.seq, revision.name, revision.workspace)
+            held = one.ops or _Records()
+            name = f"{one.workspace}-{one.seq}"
+            return Descent(identity, parents, one.time, one.seq, name, one.workspace, held.first, held.last)
+    ops = revision.ops or {}
+    return Descent(
+        identity, revision.parents, revision.time, revision.seq, revision.name, revision.workspace,
+        ops.get("first", 0), ops.get("last", 0),
+    )  # fmt: skip
 
 
 class Ordered(Protocol):

@@ -98,8 +98,8 @@ def _by_object(repository: Repository, name: str, spec: Revision | Tag) -> Revis
 
 
 def _in_history(repository: Repository, name: str, identity: RevisionId) -> Revision | None:
-    found = any(one.id == identity for one in repository.descents(name))
-    return repository.read_revision(identity) if found else None
+    history = repository.known_history(name)
+    return repository.read_revision(identity) if history is not None and history.has(identity) else None
 
 
 def _not_in_history(spec: str, name: str) -> RametError:
@@ -122,11 +122,11 @@ def _find(repository: Repository, name: str, spec: str) -> Revision:
         return repository.read_revision(tag.target)
     if FULL.fullmatch(spec) and (found := _in_history(repository, name, RevisionId(bytes.fromhex(spec)))) is not None:
         return found
-    history = list(repository.descents(name))
+    history = repository.known_history(name)
     state = repository.gc_log.now(CACHE_SECONDS)
-    matches = [r for r in history if spec == r.name or (spec == str(r.seq) and r.workspace == name)]
+    matches = [] if history is None else history.named(f"{name}-{spec}" if spec.isdecimal() else spec)
     if not matches and HEX.fullmatch(spec):
-        matches = [r for r in history if r.id.hex().startswith(spec)]
+        matches = [] if history is None else [one for one in history.ids().values() if one.id.hex().startswith(spec)]
         gone = (*(key[len(REVISIONS) :] for key in state.doomed), *(i.hex() for i in state.shallow))
         if not matches and len(spec) >= 6 and any(text.startswith(spec) for text in gone):
             raise expired_error(f"revision {spec!r}")
@@ -140,7 +140,8 @@ def _find(repository: Repository, name: str, spec: str) -> Revision:
         if not matches and len(spec) >= 6 and state.number and repository.was_head(name, spec):
             raise expired_error(f"revision {spec!r}")
     number = spec.removeprefix(f"{name}-")
-    if not matches and state.shallow and number.isdecimal() and history and 0 < int(number) <= history[0].seq:
+    newest = 0 if history is None else history.head.seq
+    if not matches and state.shallow and number.isdecimal() and 0 < int(number) <= newest:
         raise expired_error(f"revision {number} of {name!r}")
     if len(matches) != 1:
         why, remedy = "no revision", f"see the log of {name!r}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import islice
@@ -90,34 +90,36 @@ class StoredWorkspaceRef:
         revision: RevisionLike | None = None,
         *,
         limit: int | None = None,
+        offset: int = 0,
         without: RevisionLike | None = None,
-        records: tuple[int, int] | None = None,
+        records: tuple[int, int] | Set[int] | None = None,
     ) -> list[Revision]:
         """List revisions, newest first, children before their parents; from the head, or from an older revision.
 
-        With `limit` it is the newest ones, and the others are not read. `without` leaves out a revision and all its
-        ancestors, so that the rest is what one history has and another one lacks. `records` selects the revisions that
-        hold the records of these numbers, the first and the last. Calls that changed no file are in `history` and make
-        no revision.
+        With `limit` it is the newest ones after the first `offset`, and the others are not read. `without` leaves out a
+        revision and all its ancestors, so that the rest is what one history has and another one lacks. `records`
+        selects the revisions that hold records of these numbers: the first and the last, or a set. Calls that changed
+        no file are in `history` and make no revision.
         """
         from ramet.store.model.graph import newest_first
 
-        repository = self._repository
+        repository, end = self._repository, None if limit is None else offset + limit
         if records is not None:
             start = self._find_or_none(revision)
-            held = () if start is None else revisions_of_records(repository, start, *records)
-            return repository.notes.attach(self.name, list(islice(held, limit)))
-        if limit is None and without is None:
+            held = () if start is None or not records else revisions_of_records(repository, start, records)
+            return repository.notes.attach(self.name, list(islice(held, offset, end)))
+        if limit is None and without is None and not offset:
             if revision is None:
                 found = repository.log(self.name)
             else:
                 found = newest_first(repository.ancestors(self.find(revision)).values())
             return repository.notes.attach(self.name, found)
-        lines = repository.descents(self.name) if revision is None else repository.descents_of(self.find(revision))
-        if without is not None:
-            known = {one.id for one in repository.descents_of(self.find(without))}
-            lines = (one for one in lines if one.id not in known)
-        return repository.notes.attach(self.name, [repository.read_revision(one.id) for one in islice(lines, limit)])
+        known = None if without is None else self.find(without)
+        start = self._find_or_none(revision)
+        lines = iter(()) if start is None else repository.descents_of(start, known)
+        return repository.notes.attach(
+            self.name, [repository.read_revision(one.id) for one in islice(lines, offset, end)]
+        )
 
     def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
         """Return parents that retention removed, where the history ends."""

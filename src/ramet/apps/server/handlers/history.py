@@ -163,20 +163,23 @@ async def close_session(api: Api, call: Call) -> Reply:
 async def log(api: Api, call: Call) -> Reply:
     asked = call.query(models.LogQuery)
     handle = api.handle(call)
-    end = asked.offset + asked.limit
-    records = None
-    if asked.first_record is not None or asked.last_record is not None:
+    records: tuple[int, int] | set[int] | None = None
+    if asked.records is not None:
+        records = set(map(int, asked.records.split(",")))
+    elif asked.first_record is not None or asked.last_record is not None:
         records = (asked.first_record or 1, asked.last_record or sys.maxsize)
 
     def look() -> tuple[list[Revision], bool, dict[str, list[str]]]:
         ref = handle()
-        found = ref.log(asked.revision, limit=end + 1, without=asked.without, records=records)
-        shown = found[asked.offset : end]
+        found = ref.log(
+            asked.revision, limit=asked.limit + 1, offset=asked.offset, without=asked.without, records=records
+        )
+        shown = found[: asked.limit]
         gone = {one.id.hex(): [parent.hex() for parent in ref.expired_parents(one)] for one in shown}
-        return shown, len(found) > end, {name: parents for name, parents in gone.items() if parents}
+        return shown, len(found) > asked.limit, {name: parents for name, parents in gone.items() if parents}
 
     shown, more, expired = await api.workspaces.blocking(look)
-    return answer(models.Log([revision_info(revision) for revision in shown], more, expired))
+    return answer(models.Log([revision_info(revision, asked.brief) for revision in shown], more, expired))
 
 
 async def diff(api: Api, call: Call) -> Reply:
