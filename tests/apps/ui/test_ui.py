@@ -106,6 +106,26 @@ def test_files_are_asked_for_again_only_when_they_changed() -> None:
     run(test)
 
 
+def test_the_page_names_all_of_its_modules_by_a_version_that_is_kept_for_ever() -> None:
+    async def test() -> None:
+        async with serving() as (http, _):
+            page = await http.get("/ui/")
+            assert page.headers["cache-control"] == "no-cache"
+            linked = re.findall(r'(?:href|src)="(v-([0-9a-f]{16})(/[^"]+))"', page.text)
+            modules = {name for name in files() if name.endswith(".js")}
+            lazily = {"/lib/xterm.js", "/vendor/xterm.js", "/vendor/xterm-fit.js"}
+            assert {name for _, _, name in linked if name.endswith(".js")} == modules - lazily
+            for path, version, name in linked:
+                found = await http.get(f"/ui/{path}")
+                assert found.content == files()[name].content and "immutable" in found.headers["cache-control"], path
+                other = await http.get(f"/ui/v-{version[::-1]}{name}")
+                assert other.content == found.content and other.headers["cache-control"] == "no-cache", (
+                    "another version"
+                )
+
+    run(test)
+
+
 @pytest.mark.parametrize(
     "path",
     ["/ui/../pages.py", "/ui/%2e%2e/pages.py", "/ui/..%2fpages.py", "/ui//etc/passwd", "/ui/%2fetc/passwd",

@@ -5,6 +5,7 @@ Rules that this file keeps:
 - A link works once, for a limited time. It carries a code instead of the token, in the URL fragment, which browsers
   never send: logs, proxies and process lists do not see the token.
 - The files contain nothing of the store and need no token; the page fetches all data from `/v1`.
+- The page itself is asked for each time. Its files have the digest of all of them in their URLs, and are kept.
 - `render` colors text that the page sends, and returns data, never markup: it reads nothing of the store.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -45,6 +47,11 @@ HEADERS: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
     (b"x-frame-options", b"DENY"),
 )
+VERSION: Final = re.compile(r"/v-([0-9a-f]{16})(?=/)")
+FOREVER: Final = b"public, max-age=31536000, immutable"
+"""The caching of a URL that contains the digest of the files."""
+LINKED: Final = re.compile(rb'(href|src)="([\w.-]+\.(?:css|js|svg))"')
+IMPORTED: Final = re.compile(rb'^(?:import|export) .*from "(\.[^"]+)";$', re.M)
 CODE: Final = re.compile(rb"[A-Za-z0-9_-]{43}")
 
 
@@ -72,12 +79,32 @@ def files(folder: Traversable | None = None, below: str = "") -> dict[str, File]
         name = f"{below}/{one.name}"
         if one.is_dir():
             found |= files(one, name)
-        elif (kind := TYPES.get(name[name.rfind(".") :])) is not None:
-            content = one.read_bytes()
-            found[name] = File(content, kind, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+        elif name[name.rfind(".") :] in TYPES:
+            found[name] = _file(one.read_bytes(), name)
     if not below:
         found["/"] = found["/index.html"]
     return found
+
+
+def _file(content: bytes, name: str) -> File:
+    return File(content, TYPES[name[name.rfind(".") :]], f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+
+
+def version_of(found: Mapping[str, File]) -> str:
+    """Return the digest of all files."""
+    return hashlib.sha256("".join(found[name].etag for name in sorted(found)).encode()).hexdigest()[:16]
+
+
+def page_with_versions(found: Mapping[str, File], version: str) -> File:
+    """Return the page with the version in its links, and with links to all modules, to be fetched at once."""
+    start = "/app.js"
+    modules = [start]
+    for name in modules:
+        below = [posixpath.join(posixpath.dirname(name), one.decode()) for one in IMPORTED.findall(found[name].content)]
+        modules += dict.fromkeys(one for one in map(posixpath.normpath, below) if one not in modules)
+    ahead = "".join(f'    <link rel="modulepreload" href="v-{version}{name}">\n' for name in modules if name != start)
+    content = LINKED.sub(rb'\1="v-%s/\2"' % version.encode(), found["/"].content)
+    return _file(content.replace(b"  </head>", ahead.encode() + b"  </head>", 1), "/index.html")
 
 
 class Pages:
@@ -87,7 +114,10 @@ class Pages:
         self._tokens = [one.encode() for one in (token, *others) if one]
         self._first = token
         self.links = links or Links()
-        self._files: Mapping[str, File] = files()
+        found = files()
+        self._version = version_of(found)
+        page = page_with_versions(found, self._version)
+        self._files: Mapping[str, File] = {**found, "/": page, "/index.html": page}
         self._renderer = Renderer()
 
     def link(self, origin: str, place: str = "") -> str:
@@ -121,11 +151,13 @@ class Pages:
             except msgspec.MsgspecError as error:
                 raise Refusal("invalid_argument", str(error), "send the text as JSON") from None
             return answer(await self._renderer.ask(asked.kind, asked.name, asked.text))
-        found = self._files.get(path)
+        version = VERSION.match(path)
+        found = self._files.get(path if version is None else path[version.end() :])
         if found is None:
             raise Refusal("not_found", "no such route", f"Open {UI}/.")
         self._only(method, "GET", "HEAD")
-        headers = [(b"content-type", found.type), (b"etag", found.etag.encode()), (b"cache-control", b"no-cache")]
+        caching = FOREVER if version is not None and version[1] == self._version else b"no-cache"
+        headers = [(b"content-type", found.type), (b"etag", found.etag.encode()), (b"cache-control", caching)]
         given = call.header(b"if-none-match") or ""
         if found.etag in (one.strip().removeprefix("W/") for one in given.split(",")):
             return Reply(status=304, headers=headers)
