@@ -36,6 +36,28 @@ def test_work_of_many_owners_is_all_done() -> None:
         assert done.acquire(timeout=60)
 
 
+DEEP = """
+import threading
+from ramet import Workspace
+from ramet.workspace.loop_thread import LoopThread
+threading.stack_size(256 * 1024)  # smaller than any system's
+script = "while :; do " * 7000 + "echo deep" + "; break; done" * 7000
+
+async def act():
+    async with Workspace() as ws:
+        print((await ws.execute(script)).text, end="")
+
+with LoopThread() as loop:
+    loop.run(act())
+print(threading.stack_size())
+"""
+
+
+def test_a_deep_script_runs_in_a_thread_of_ours_whatever_stack_threads_have() -> None:
+    done = subprocess.run([sys.executable, "-c", DEEP], capture_output=True, timeout=250, check=False)
+    assert (done.returncode, done.stdout) == (0, b"deep\n262144\n"), done.stderr
+
+
 def test_work_that_never_ends_does_not_keep_the_interpreter() -> None:
     script = "from ramet.concurrency.threads import Threads; import threading\n"
     script += "began = threading.Event()\n"

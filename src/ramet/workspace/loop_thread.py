@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from ramet.concurrency.fork import renew_after_fork
+from ramet.concurrency.threads import start_thread
 
 T = TypeVar("T")
 
@@ -23,8 +24,7 @@ class LoopThread:
 
     def _start(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name=self._name, daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self.loop.run_forever, self._name)
         self._forked = False
 
     def __enter__(self) -> LoopThread:

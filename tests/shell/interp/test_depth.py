@@ -21,8 +21,9 @@ from ramet.shell.interp.state.serialize import copy, dump, load
 from ramet.shell.syntax import Parser, parse
 from ramet.shell.syntax.printer import function_text, to_text
 
-_STACK = 512 * 1024
-"""Bytes: a sixteenth of what threads usually have."""
+_STACK = (512 if sys.version_info < (3, 13) else 4096) * 1024
+"""Bytes: a sixteenth of what threads usually have. From 3.13 on, Python needs more to free what nests, as `threads.STACK`
+says; it takes as much for 10,000 levels as for any number."""
 
 
 def _nested(begin: str, middle: str, end: str, before: str = "", after: str = "") -> Callable[[int], str]:
