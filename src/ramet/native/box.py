@@ -1,6 +1,6 @@
 """`Box`: build a bubblewrap sandbox around the trees of a workspace, start programs in it, end it.
 
-- Built once and kept; a worker that waits in the box starts each program (`helper.py`).
+- Built once and kept; a worker that waits in the box starts each program (`helper/`).
 - The first process of the box waits on a pipe: when Ramet dies, the kernel ends everything in the box.
 - A box that died (a program may kill what it can see) is built again for the next program, on the same trees.
 """
@@ -25,6 +25,7 @@ from ramet.native import fuse
 from ramet.native.bubblewrap import find_bubblewrap, reachable_copy
 from ramet.native.confinement import Point, Reach, View
 from ramet.native.fuse.callers import Callers
+from ramet.native.helper.protocol import MESSAGE_BYTES, send
 from ramet.native.layout import INSIDE, SYSTEM_LINKS, Layout, TreePlace, etc_binds
 from ramet.native.limits.cgroups import NOTHING, create_cgroup
 from ramet.native.mapped_mount import open_mapped
@@ -34,8 +35,6 @@ from ramet.native.server import SERVER, Process
 
 BUILD_SECONDS: Final = 20.0
 """How long building a box may take on a busy machine."""
-MESSAGE_BYTES: Final = 32 * 1024
-"""Requests above this size travel in a memfd: a socket message has a bound."""
 SHARED: Final = 2
 """Files in /dev/shm may have this part of the memory: they outlive the program that wrote them."""
 VIEW_BYTES: Final = 1 << 20
@@ -186,6 +185,7 @@ class Box:
             os.close(self._mapped.popitem()[1])
 
     def _start_box(self, program: str) -> None:
+        assert self._socket is not None
         life_read, self._life = os.pipe2(os.O_CLOEXEC)
         ready_read, ready_write = os.pipe2(os.O_CLOEXEC)
         error_read, error_write = os.pipe2(os.O_CLOEXEC)
@@ -200,7 +200,7 @@ class Box:
                 argv += [_FIRST_PROCESS, "sh", *(_REAPING if _can_reap() else ())]
             else:
                 argv += [_FIRST_OF_IMAGE]
-            _send(self._socket, {"build": argv, "fds": list(numbers)}, list(numbers.values()))
+            send(self._socket, {"build": argv, "fds": list(numbers)}, list(numbers.values()))
         finally:
             for fd in (life_read, ready_write, error_write, info_write, filter_fd):
                 os.close(fd)
@@ -288,7 +288,7 @@ class Box:
                 "mounts": sorted(self._mapped), "remote": sorted(remote.items()), "device": fuse.DEVICE,
             }  # fmt: skip
             mapped = [self._mapped[prefix] for prefix in sorted(self._mapped)]
-            _send(self._socket, request, [theirs.fileno(), self._callers.voice.fileno(), *mapped])
+            send(self._socket, request, [theirs.fileno(), self._callers.voice.fileno(), *mapped])
         if self._zygote is not None:
             self._zygote.close()
         self._zygote = ours
@@ -350,18 +350,19 @@ class Box:
             fds = [theirs.fileno(), *request.fds.values()]
             try:
                 try:
-                    _send(self._door(request.points), message, fds)
+                    send(self._door(request.points), message, fds)
                 except ConnectionError:  # a program has killed the zygote
                     self._enter_again(request.points)
-                    _send(self._door(request.points), message, fds)
+                    send(self._door(request.points), message, fds)
             except BaseException:
                 ours.close()
                 raise
         return ours
 
-    def _door(self, points: tuple[Point, ...]) -> socket.socket | None:
+    def _door(self, points: tuple[Point, ...]) -> socket.socket:
         """Return the zygote's socket of a view, which is built when it is not there or no longer what it was."""
         if not points:
+            assert self._zygote is not None
             return self._zygote
         view = self._views.get(points)
         if view is not None and not view.holds():
@@ -394,7 +395,7 @@ class Box:
                 "box": self._first.pid, "view": points, "system": sorted(self._layout.names), "limits": self._bounds(),
                 "seccomp": self._seccomp.hex(),
             }  # fmt: skip
-            _send(self._socket, request, [theirs.fileno(), self._callers.voice.fileno()])
+            send(self._socket, request, [theirs.fileno(), self._callers.voice.fileno()])
         ours.settimeout(BUILD_SECONDS)
         try:
             payload, fds, _, _ = socket.recv_fds(self._socket, VIEW_BYTES, 1)
@@ -426,22 +427,6 @@ class Box:
         if self._helper is not None:
             self._helper = None
             SERVER.release()  # last: the server reaps what the cgroup still counts
-
-
-def _send(sock: socket.socket | None, message: Mapping[str, object], fds: Sequence[int]) -> None:
-    assert sock is not None
-    payload = json.dumps(message).encode()
-    if len(payload) <= MESSAGE_BYTES:
-        socket.send_fds(sock, [payload], list(fds))
-        return
-    held = os.memfd_create("request", os.MFD_CLOEXEC)
-    try:
-        with open(held, "wb", closefd=False) as file:
-            file.write(payload)
-        os.lseek(held, 0, os.SEEK_SET)
-        socket.send_fds(sock, [b"@"], [held, *fds])
-    finally:
-        os.close(held)
 
 
 def _read_some(fd: int, seconds: float) -> bytes:

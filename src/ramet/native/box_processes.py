@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-HELPER: Final = b"helper.py"
+from ramet.native.server import PROGRAM
+
+_OURS: Final = os.fsencode(PROGRAM)
 """In the command lines of the zygote and the workers."""
 
 
@@ -58,7 +60,7 @@ def signal_process(first: int, pid: int, number: int) -> bool:
 def list_processes(first: int) -> list[BoxProcess]:
     """Return what programs have started; those that Ramet has started are jobs and not listed here."""
     found = {one.pid: one for outside, inside in _members(first) if (one := _look(outside, inside)) is not None}
-    ours = {pid for pid, one in found.items() if pid == 1 or any(word.endswith(HELPER) for word in one.argv)}
+    ours = {pid for pid, one in found.items() if pid == 1 or _OURS in one.argv}
     # An ordinary user cannot look at the workers: then the parent of a job's program is none of those found.
     jobs = {pid for pid, one in found.items() if one.leads and (one.parent in ours or one.parent not in found)}
     return [one for pid, one in sorted(found.items()) if one.argv and pid not in ours | jobs]

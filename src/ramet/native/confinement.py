@@ -1,7 +1,7 @@
 """What native programs of one session may do where: the path rules of a policy, and the view that holds them.
 
-The helper builds a view as mounts (`view.py`). Before each program Ramet looks whether they still are where they were:
-other sessions may move and replace what is below them.
+The helper builds a view as mounts (`helper/view.py`). Before each program Ramet looks whether they still are where they
+were: other sessions may move and replace what is below them.
 """
 
 from __future__ import annotations

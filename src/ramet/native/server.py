@@ -22,7 +22,8 @@ ANSWER_SECONDS: Final = 20.0
 """How long a helper may take to answer on a busy machine."""
 END_SECONDS: Final = 5.0
 """How long a killed process may take to end."""
-_PROGRAM: Final = os.path.join(os.path.dirname(__file__), "helper.py")
+PROGRAM: Final = os.path.join(os.path.dirname(__file__), "helper", "__main__.py")
+"""What the server, the helpers, the zygotes and the workers run: in the command line of each."""
 
 
 class Process:
@@ -108,7 +109,7 @@ class HelperServer:
         identity = [str(owner.uid), str(owner.gid)] if owner.foreign else []
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", _PROGRAM, *identity],
+                [sys.executable, "-I", "-S", "-B", PROGRAM, *identity],
                 stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={}, cwd="/",
                 start_new_session=True,
             )  # fmt: skip

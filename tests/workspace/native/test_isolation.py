@@ -366,7 +366,7 @@ def test_descriptors_that_a_program_gets_lead_nowhere(secret_file: str) -> None:
 
 def test_what_watches_programs_cannot_be_looked_into(native: Native) -> None:
     """The zygote and the workers run as the same user, with sockets that lead to Ramet."""
-    look = "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline | grep -q 'h[e]lper.py' && "
+    look = "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline | grep -q 'h[e]lper/__main__.py' && "
     look += (
         "{ echo found; ls $p/fd $p/root/ $p/cwd/ $p/map_files; cat $p/mem $p/environ $p/maps; } 2> /dev/null; done; :"
     )

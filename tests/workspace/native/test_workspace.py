@@ -187,3 +187,15 @@ def test_programs_by_path_and_errors(run: Run) -> None:
     )
     assert result.stdout.split() == [b"1127", b"126"]
     assert b"Permission denied" in result.stderr
+
+
+def test_a_script_that_is_called_as_the_helper_is_listed(native: Native) -> None:
+    async def steps() -> str:
+        async with Workspace(native=native) as ws:
+            await call(ws, "mkdir /helper; printf 'sleep 1000; :' > /helper/__main__.py; cp /helper/*.py /helper.py")
+            start = "for f in /helper.py /helper/__main__.py; do sh $f > /dev/null 2>&1 < /dev/null & done"
+            await call(ws, start, native=True)
+            listed = "until [ $(pgrep -xc sleep) = 2 ]; do sleep 0.02; done; ps -e -o args= | grep /helper"
+            return (await call(ws, f"{listed} | grep -v ' -c '; pkill -x sleep")).text
+
+    assert asyncio.run(steps()).splitlines() == ["sh /helper.py", "sh /helper/__main__.py"]

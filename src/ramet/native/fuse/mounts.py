@@ -1,7 +1,7 @@
 """`RemoteMounts`: the mounts of a workspace that programs see through FUSE: which there are, and who serves them.
 
-The box mounts a device of the kernel for each (`helper.py`); this process answers. The device closes with this process,
-so that a kill leaves no mount behind.
+The box mounts a device of the kernel for each (`helper/fuse_devices.py`); this process answers. The device closes with
+this process, so that a kill leaves no mount behind.
 """
 
 from __future__ import annotations

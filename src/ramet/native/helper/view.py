@@ -1,7 +1,6 @@
 """Build the view that the programs of one session have of a box: hidden, denied and read-only paths, as mounts.
 
-It runs in the helper (`helper.py`), with the standard library only: in a mount namespace and a pid namespace of its
-own, so that no other view can be reached by `/proc`. Rules that it keeps:
+It runs in a new mount namespace and a new pid namespace: no other view can be reached by `/proc`. Rules that it keeps:
 
 - Every path is opened without following links: a link in place of a directory is refused, not followed.
 - What a view shows is a clone of the mount as it was before; all directories above a restricted path are mounts, too,
@@ -11,25 +10,15 @@ own, so that no other view can be reached by `/proc`. Rules that it keeps:
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import stat as modes
-from typing import Any
+
+from .kernel import check, libc
+from .mounts import CONFINED, RDONLY, attach, clone, new_mount, new_tmpfs, open_path, set_attributes
 
 Row = tuple[str, str, bool, bool, bool]
 """A `Point`: path, reach, makes, only_file, served."""
-AT_FDCWD, AT_EMPTY_PATH = -100, 0x1000
-SYS_OPEN_TREE, SYS_MOVE_MOUNT, SYS_FSOPEN, SYS_FSCONFIG, SYS_FSMOUNT, SYS_OPENAT2, SYS_MOUNT_SETATTR = (
-    428, 429, 430, 431, 432, 437, 442,
-)  # fmt: skip
-OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC, AT_RECURSIVE = 1, 0o2000000, 0x8000
-MOVE_MOUNT_BOTH_EMPTY = 0x4 | 0x40
-FSCONFIG_SET_STRING, FSCONFIG_CMD_CREATE = 1, 6
-ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV, ATTR_NOEXEC = 1, 2, 4, 8
-RESOLVE_NO_SYMLINKS = 4
-CONFINED = ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC
-"""The same bits in mount(2)."""
 MS_REC, MS_PRIVATE = 0x4000, 1 << 18
 MNT_DETACH = 2
 RESTRICTED = ("read", "denied", "hidden")
@@ -37,53 +26,6 @@ COVERED = ("denied", "hidden")
 MODES = {"hidden": (0o555, 0o444), "denied": (0, 0)}
 """Of the directory and the file that cover a path."""
 READ_ONLY_OF_PROC = ("sys", "sysrq-trigger", "irq", "bus")
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(number: int, *arguments: Any) -> int:
-    result: int = libc.syscall(number, *arguments)
-    if result < 0:
-        failed = ctypes.get_errno()
-        raise OSError(failed, os.strerror(failed))
-    return result
-
-
-def open_path(path: str, flags: int = os.O_PATH) -> int:
-    """Open a path of the view without following a link; ELOOP where there is one."""
-    how = (ctypes.c_uint64 * 3)(flags | os.O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS)
-    return call(SYS_OPENAT2, AT_FDCWD, os.fsencode(path), how, 24)
-
-
-def clone(fd: int, *, recursive: bool = False) -> int:
-    """Return a detached clone of what a descriptor leads to."""
-    flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | (AT_RECURSIVE if recursive else 0)
-    return call(SYS_OPEN_TREE, fd, b"", flags)
-
-
-def attach(mount: int, target: int) -> None:
-    call(SYS_MOVE_MOUNT, mount, b"", target, b"", MOVE_MOUNT_BOTH_EMPTY)
-
-
-def set_attributes(mount: int, attributes: int) -> None:
-    wanted = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
-    call(SYS_MOUNT_SETATTR, mount, b"", AT_EMPTY_PATH, wanted, 32)
-
-
-def new_tmpfs(mode: int) -> int:
-    """Return a new empty file system in memory, which is not attached yet."""
-    return _new_mount(b"tmpfs", {b"mode": b"%o" % mode, b"size": b"256k", b"nr_inodes": b"4k"})
-
-
-def _new_mount(kind: bytes, options: dict[bytes, bytes]) -> int:
-    made = call(SYS_FSOPEN, kind, 1)
-    try:
-        for key, value in options.items():
-            call(SYS_FSCONFIG, made, FSCONFIG_SET_STRING, key, value, 0)
-        call(SYS_FSCONFIG, made, FSCONFIG_CMD_CREATE, None, None, 0)
-        return call(SYS_FSMOUNT, made, 1, CONFINED)
-    finally:
-        os.close(made)
 
 
 class CannotHold(Exception):
@@ -93,7 +35,7 @@ class CannotHold(Exception):
 def confine(rows: list[Row], system: list[str]) -> tuple[int, list[tuple[str, int, bool]]]:
     """Make this process's mount namespace a view; returns its root, and how each restricted path is recognized."""
     check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "private mounts")
-    processes = _new_mount(b"proc", {})  # now: the kernel gives one where another is visible
+    processes = new_mount(b"proc", {})  # now: the kernel gives one where another is visible
     points = {row[0]: row for row in rows}
     reach = {row[0]: row[1] for row in rows}
     clones, kinds = _clones(points)
@@ -102,7 +44,7 @@ def confine(rows: list[Row], system: list[str]) -> tuple[int, list[tuple[str, in
     if top in COVERED:
         covers.replace_root(system)
     elif top == "read":
-        set_attributes(fd := os.open("/", os.O_PATH), ATTR_RDONLY)
+        set_attributes(fd := os.open("/", os.O_PATH), RDONLY)
         os.close(fd)
     for path in kinds:  # parents first
         if path == "/":
@@ -124,12 +66,6 @@ def confine(rows: list[Row], system: list[str]) -> tuple[int, list[tuple[str, in
     attach_proc(processes)
     root = os.open("/", os.O_PATH | os.O_CLOEXEC)
     return root, [(path, *_seen(path)) for path in kinds if reach[path] in RESTRICTED and _reached(path)]
-
-
-def check(result: int, what: str) -> None:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
 def _clones(points: dict[str, Row]) -> tuple[dict[str, int], dict[str, bool]]:
@@ -156,7 +92,7 @@ def _clones(points: dict[str, Row]) -> tuple[dict[str, int], dict[str, bool]]:
             if path != "/" and reach not in COVERED:
                 clones[path] = clone(fd)
                 if reach == "read":
-                    set_attributes(clones[path], ATTR_RDONLY)
+                    set_attributes(clones[path], RDONLY)
         os.close(fd)
     return clones, kinds
 
@@ -256,7 +192,7 @@ class _Covers:
         fd = os.open(f"{reach}.{'d' if directory else 'f'}", os.O_PATH | os.O_CLOEXEC, dir_fd=self._plain)
         made = clone(fd)
         os.close(fd)
-        set_attributes(made, ATTR_RDONLY | CONFINED)
+        set_attributes(made, RDONLY | CONFINED)
         return made
 
     def make_target(self, path: str, cover: str) -> None:
@@ -304,7 +240,7 @@ class _Covers:
     def close(self) -> None:
         """Make all covers read-only."""
         for fd in self._holes.values():
-            set_attributes(fd, ATTR_RDONLY | CONFINED)
+            set_attributes(fd, RDONLY | CONFINED)
             os.close(fd)
         if self._plain >= 0:
             os.close(self._plain)
@@ -329,7 +265,7 @@ def attach_proc(made: int) -> None:
         except FileNotFoundError:
             continue
         mount = clone(fd)
-        set_attributes(mount, ATTR_RDONLY | CONFINED)
+        set_attributes(mount, RDONLY | CONFINED)
         attach(mount, fd)
         os.close(mount)
         os.close(fd)

@@ -3,15 +3,17 @@
 An overlay that is mounted without privileges gives a file another inode number when it is first linked or changed.
 `git clone` of a local repository looks at the number before and after, and refuses: "hardlink different from source".
 So the kernel asks the worker of a program about each hard link that its processes make (seccomp user notification).
-
-Loaded from its file by `helper.py`: the standard library only.
 """
+
+from __future__ import annotations
 
 import ctypes
 import errno
 import fcntl
 import os
 import struct
+
+from .kernel import SeccompProgram, libc
 
 NUMBERS = {"x86_64": (317, 86), "aarch64": (277, 37)}
 """The numbers of seccomp, and of the call by which the C library's `link` links."""
@@ -21,11 +23,6 @@ RECEIVE, SEND = 0xC0502100, 0xC0182101
 NOTICE, ANSWER = struct.Struct("=QI68x"), struct.Struct("=QqiI")
 """`struct seccomp_notif`, of which only id and process matter, and `struct seccomp_notif_resp`."""
 CONTINUE = 1
-libc = ctypes.CDLL(None)
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
 def listen() -> int:
@@ -35,8 +32,7 @@ def listen() -> int:
     seccomp, link = NUMBERS[os.uname().machine]
     # Load the number of the call; ask if it is `link`; allow every other.
     code = [(0x20, 0, 0, 0), (0x15, 0, 1, link), (0x06, 0, 0, 0x7FC00000), (0x06, 0, 0, 0x7FFF0000)]
-    data = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
-    program = _Program(len(code), ctypes.cast(ctypes.create_string_buffer(data, len(data)), ctypes.c_void_p))
+    program = SeccompProgram(b"".join(struct.pack("=HBBI", *instruction) for instruction in code))
     return int(libc.syscall(seccomp, SET_MODE_FILTER, NEW_LISTENER, ctypes.byref(program)))
 
 
