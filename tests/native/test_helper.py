@@ -49,6 +49,13 @@ def test_every_module_of_the_folder_is_loaded_at_the_start() -> None:
     assert {f"helper.{path.stem}" for path in Path(FOLDER).glob("[!_]*.py")} <= loaded
 
 
+@pytest.mark.parametrize("name", ["this", "_bisect", "encodings.idna"])
+def test_nothing_is_imported_after_the_start(name: str) -> None:
+    """A zygote has the root of its box: modules of the workspace would be found where Python's are outside."""
+    done = started(f"__import__({name!r})")
+    assert done.returncode == 1 and f"No module named '{name}'" in done.stderr
+
+
 def test_modules_of_the_host_that_have_its_names_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the environment nor the directory of Ramet decides what the helper consists of."""
     (tmp_path / "helper").mkdir()

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shlex
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.ram import RAMResource
 from ramet.core.paths import parse
 from ramet.native.options import Native, NativeLimits
+from ramet.native.server import PROGRAM
 from ramet.workspace.mounts import MountForm, MountMode
 from ramet.workspace.result import IOResult
 from ramet.workspace.workspace import Workspace
@@ -362,6 +365,37 @@ def test_descriptors_that_a_program_gets_lead_nowhere(secret_file: str) -> None:
             return (await ws.execute("echo x | python3 /t.py 3< / > /o | cat; cat /o", timeout=SECONDS)).stdout
 
     assert asyncio.run(steps()) == b"False False\n"
+
+
+def test_what_starts_programs_imports_nothing_from_the_workspace(native: Native) -> None:
+    """Modules of the tree, at every path where Python and Ramet keep theirs outside, beside each way to start one."""
+    places = ["/", "/helper", "/work", os.path.dirname(PROGRAM), os.path.dirname(os.path.dirname(PROGRAM))]
+    places += [path for path in sys.path if path.startswith("/")] + [f"{os.path.dirname(os.__file__)}/encodings"]
+    names = ["__init__", "__main__", "sitecustomize", "protocol", "worker", "socket", "array", "idna", "locale", "io"]
+    modules = [f"{place}/{name}.py" for place in places for name in names]
+    plant = "for f in " + " ".join(map(shlex.quote, modules)) + "; do mkdir -p ${f%/*} && "
+    plant += "echo \"open('/imported', 'a').write(__name__)\" > $f; done 2> /dev/null; test -s /protocol.py"
+
+    async def steps() -> list[str]:
+        async with Workspace(native=SMALL) as ws:
+
+            async def run(text: str) -> str:
+                return (await ws.execute(text, native=True, timeout=SECONDS)).text
+
+            await run(f"mkdir -p /work; {plant} && touch /planted")
+            said = [
+                await run("cat /planted && export PYTHONPATH=/ PYTHONHOME=/ PYTHONSTARTUP=/io.py; cd /work; echo ran")
+            ]
+            said.append(
+                await run("cd /work; echo 'echo $0' > plain; chmod +x plain; ./plain; ./missing; ulimit -n 99; ls")
+            )
+            await run("kill -9 -1")
+            said.append(await run("mkdir /gone; cd /gone; rmdir /gone; env -i /bin/echo again; kill -USR1 $$"))
+            return [*said, await run("cat /imported || echo nothing")]
+
+    first, plain, again, found = asyncio.run(steps())
+    assert first == "ran\n" and "plain" in plain and again == "again\n"
+    assert found.startswith("nothing"), found
 
 
 def test_what_watches_programs_cannot_be_looked_into(native: Native) -> None:

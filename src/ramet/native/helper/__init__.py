@@ -10,4 +10,5 @@ Reading order: `protocol`, `server`, `box_helper`, `namespaces`, `zygote`, `work
 - It runs as `python -I -S .../helper/__main__.py [UID GID]`, a package alone: without `ramet`, whose import takes
   longer than a box, and with the standard library only. So imports in here are relative.
 - Single-threaded: setns into a user namespace refuses threads, and a fork of a small process is cheap.
+- Everything is imported before the first box: later, files of the box would be where modules are looked for.
 """

@@ -14,6 +14,7 @@ from .kernel import PR_SET_SUBREAPER, libc
 
 
 def main() -> None:
+    sys.meta_path.clear()  # nothing is imported any more: in a box, its own files would be found
     libc.prctl(PR_SET_SUBREAPER, 1, 0, 0, 0)  # what a helper leaves is reaped here: not every init does it
     if len(sys.argv) == 3:  # Ramet is root; this process and its boxes are not
         uid, gid = map(int, sys.argv[1:])
