@@ -107,9 +107,10 @@ class HelperServer:
         self._socket.settimeout(ANSWER_SECONDS)
         self._starter = os.getpid()
         identity = [str(owner.uid), str(owner.gid)] if owner.foreign else []
+        options = ["-I", "-S", *(["-B"] if sys.dont_write_bytecode else [])]
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-B", PROGRAM, *identity],
+                [sys.executable, *options, PROGRAM, *identity],
                 stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={}, cwd="/",
                 start_new_session=True,
             )  # fmt: skip
