@@ -120,8 +120,9 @@ CLI_INTRO = """\
 `ramet -n NAMESPACE VERB` is about the workspaces of a namespace, as `AgentRun(namespace=...)` makes them.
 `NAME@REV` names a revision (`head`, `head~2`, a number, a tag, an id), `NAME@REV:/path` a file in it.
 
-Tables for people; JSON with `--json` or `RAMET_OUTPUT=json`. A pipe gets the same text without colour. Errors are one
-line of cause and one of what to do, or with `--json` `{"error": {"code", "cause", "remediation", "context"}}`.
+Tables for people; JSON with `--json` or `RAMET_OUTPUT=json` (else `text`). A pipe gets the same text without colour.
+Errors are one line of cause and one of what to do, or with `--json` `{"error": {"code", "cause", "remediation",
+"context"}}`.
 
 | status | means |
 |---|---|

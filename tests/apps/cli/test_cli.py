@@ -34,7 +34,7 @@ def test_first_minute(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped
     assert ramet("exec", "demo", "cat > /in; exit 3", status=3, stdin="typed") == ""
     rows = json.loads(ramet("log", "--json", "demo"))
     assert [row["revision"] for row in rows] == ["demo-2", "demo-1"]
-    assert json.loads(ramet("diff", "demo", "--json")) == [{"change": "added", "path": "/in"}]
+    assert json.loads(ramet("diff", "demo", "--json", "--name-only")) == [{"change": "added", "path": "/in"}]
     assert ramet("show", "demo@1:/greeting") == "hello\n"
     assert ramet("fork", "demo@demo-1", "other") == "other-1\n"
     assert [row["workspace"] for row in json.loads(ramet("ls", "--json"))] == ["demo", "other"]
@@ -795,7 +795,11 @@ def test_a_pipe_gets_text_and_json_is_asked_for(tmp_path: Path) -> None:
     assert json.loads(ramet("ls", RAMET_OUTPUT="json"))[0]["message"] == "first line\nsecond line"
     assert json.loads(ramet("create", "other", RAMET_OUTPUT="json")) == {"workspace": "other"}
     assert json.loads(ramet("log", "y", RAMET_OUTPUT="json"))["error"]["code"] == "workspace_not_found"
-    assert ramet("ls", RAMET_OUTPUT="text") == ramet("ls"), "another value asks for nothing"
+    assert ramet("ls", RAMET_OUTPUT="text") == ramet("ls", RAMET_OUTPUT="") == ramet("ls")
+    done = invoke(["ls", "--store", str(tmp_path)], env={"RAMET_OUTPUT": "xml"})
+    assert done.exit_code == 2 and done.output.splitlines() == [
+        "ramet: ls: $RAMET_OUTPUT is 'xml'", "       set it to json or text; see `ramet ls --help`",
+    ]  # fmt: skip
     assert ramet("tag", "demo") == "", "that there is nothing is no output"
 
 
@@ -817,6 +821,12 @@ def test_diff_shows_lines_counts_or_names(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert json.loads(ramet("diff", "other", "--stat", "--json"))[2] == {
         "change": "modified", "path": "/src/n", "added": 1, "removed": 1,
+    }  # fmt: skip
+    whole = {row["path"]: row for row in json.loads(ramet("diff", "demo", "other", "--json"))}
+    assert whole["/src/n"] == {
+        "change": "modified", "path": "/src/n", "added": 1, "removed": 1, "hunks": [
+            {"old_start": 1, "old_lines": 3, "new_start": 1, "new_lines": 3, "lines": [" 1", "-2", "+two", " 3"]},
+        ],
     }  # fmt: skip
     assert ramet("diff", "demo@1", "demo@1") == ""
 

@@ -12,9 +12,12 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ramet.apps.cli.parameters import Command, Given, Option, Parameter
+
+TEXT: Final = "text"
+"""Value of a variable that asks for what happens without it."""
 
 
 class UsageError(Exception):
@@ -60,7 +63,7 @@ def parse(command: Command, words: list[str], before: Mapping[str, str], environ
     for parameter in command.options:
         if parameter.name in values:
             continue
-        text = before.get(parameter.name) or _from_environ(parameter, environ)
+        text = before.get(parameter.name) or _from_environ(command, parameter, environ)
         if text:
             given.add(parameter.name)
             values[parameter.name] = _convert(command, parameter, text)
@@ -73,9 +76,16 @@ def parse(command: Command, words: list[str], before: Mapping[str, str], environ
     return values
 
 
-def _from_environ(parameter: Parameter, environ: Mapping[str, str]) -> Any:
+def _from_environ(command: Command, parameter: Parameter, environ: Mapping[str, str]) -> Any:
     variable, _, value = parameter.envvar.partition("=")
-    return environ.get(variable) == value if value else environ.get(variable)
+    text = environ.get(variable)
+    if not value:
+        return text
+    if text not in (None, "", TEXT, value):
+        raise UsageError(
+            f"{_verb(command)}: ${variable} is {text!r}", f"set it to {value} or {TEXT}; {more(command.path)}"
+        )
+    return text == value
 
 
 def split(command: Command, words: list[str]) -> Words:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ramet.apps.cli.output import plural, show
 
 if TYPE_CHECKING:
     from ramet.workspace.stored.file_patch import FilePatch
 
+_HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_RANGES: Final = ("old_start", "old_lines", "new_start", "new_lines")
 BAR: Final = 40
 """Characters of the longest bar of `--stat`."""
 
@@ -37,6 +40,18 @@ def show_patches(patches: Iterable[FilePatch], context: int = 3, head: str = "")
                 write(line)
     if empty:
         print("nothing differs", file=sys.stderr)
+
+
+def hunks(patch: FilePatch, context: int = 3) -> list[dict[str, Any]]:
+    """Return the hunks of a patch for programs: where they begin, how many lines they have, and the lines."""
+    found: list[dict[str, Any]] = []
+    for line in b"".join(patch.lines(context=context)).split(b"\n")[:-1]:
+        if head := _HUNK.match(line):
+            numbers = [1 if text is None else int(text) for text in head.groups()]
+            found.append({**dict(zip(_RANGES, numbers, strict=True)), "lines": []})
+        elif found:
+            found[-1]["lines"].append(line.decode("utf-8", "replace"))
+    return found
 
 
 def show_stat(patches: list[FilePatch], as_json: bool = False) -> None:

@@ -9,7 +9,7 @@ from ramet.apps.cli.addresses import absolute, address, file_of, split_name
 from ramet.apps.cli.options import AsJson, Name, Since, Where, known_agents, known_names, known_paths, known_revisions
 from ramet.apps.cli.output import ago, iso_time, parse_time, plural, revision_row, say, show
 from ramet.apps.cli.parameters import Argument, Option
-from ramet.apps.cli.patches import show_patches, show_stat
+from ramet.apps.cli.patches import hunks, show_patches, show_stat
 from ramet.apps.cli.progress import progress_bar
 from ramet.apps.cli.stores import HOME, any_store
 from ramet.core.errors import RametError
@@ -108,7 +108,7 @@ def _show_log(
             row["by"] = revision.agent or revision.author
             if local:
                 changes = _changes(handle, revision)
-                row["files"] = "" if changes is None else str(len(changes))
+                row["files"] = None if changes is None else len(changes)
         if local:
             columns.insert(4, "files")
     columns += [name for name in ("tags", "resumable", "notes") if any(row.get(name) for row in rows)]
@@ -183,7 +183,9 @@ def diff(
     ] = 3,
     as_json: AsJson = False,
 ) -> None:
-    """Show what changed from one revision to another, as a patch; with one revision, what it changed."""
+    """Show what changed from one revision to another, as a patch; with one revision, what it changed.
+    --json lists the changed paths with their hunks; with --name-only without them.
+    """
     if newer is not None and newer.startswith("/"):
         paths, newer = [newer, *(paths or [])], None
     where, revision = split_name(name)
@@ -203,7 +205,14 @@ def diff(
     if name_only and not as_json:
         print("".join(f"{d.path}\n" for d in chosen), end="")
         return
-    show([{"change": d.what, "path": d.path, **({"from": d.old} if d.old else {})} for d in chosen], (), True)
+    rows: dict[str, dict[str, Any]] = {
+        d.path: {"change": d.what, "path": d.path, **({"from": d.old} if d.old else {})} for d in chosen
+    }
+    for patch in () if name_only else found[where].patch(older, newer, chosen_paths):
+        note = {"note": patch.note} if patch.note else {}
+        counts = {"added": patch.added, "removed": patch.removed}
+        rows[patch.path] |= {**counts, **note, "hunks": hunks(patch, context)}
+    show(list(rows.values()), (), True)
 
 
 def show_file(
