@@ -45,6 +45,23 @@ def test_a_pipe_gets_whole_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert head.split() == list(COLUMNS) and first.endswith("over more than one line")
 
 
+def test_numbers_stand_on_the_right(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    rows: list[dict[str, object]] = [
+        {"name": "a", "count": 5, "bytes": 2048, "open": True, "mixed": 1, "end": 1},
+        {"name": "long", "count": 1200, "bytes": None, "open": False, "mixed": "-", "end": 22},
+    ]
+    columns, forms = tuple(rows[0]), {"bytes": "{:,} B".format}
+    expected = ["name  count    bytes  open   mixed  end", "a         5  2,048 B  true   1        1",
+                "long   1200           false  -       22"]  # fmt: skip
+    show(rows, columns, False, forms=forms)
+    assert capsys.readouterr().out.splitlines() == expected
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    show(rows, columns, False, forms=forms)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert [line.rstrip() for line in plain.splitlines()] == expected
+
+
 @pytest.mark.parametrize(("holder", "remedy"), [("ramet serve", "--store URL"), ("ramet shell", "--wait SECONDS")])
 def test_a_held_workspace_says_how_to_go_on(holder: str, remedy: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended, report_errors():

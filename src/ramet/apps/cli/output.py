@@ -20,7 +20,7 @@ def show(
     empty: str = "",
     forms: Mapping[str, Callable[[Any], str]] = MappingProxyType({}),
 ) -> None:
-    """Print rows as a table, or as JSON. `empty` is the notice for no rows."""
+    """Print rows as a table, numbers to the right, or as JSON. `empty` is the notice for no rows."""
     if as_json:
         print(json.dumps(rows, indent=1, default=str))
         return
@@ -30,13 +30,21 @@ def show(
         return
     shaped = {**FORMS, **forms}
     cells = [[_cell(row.get(column), shaped.get(column)) for column in columns] for row in rows]
+    numbers = {column for column in columns if _are_numbers([row.get(column) for row in rows])}
     if not sys.stdout.isatty():
-        _print_aligned([[column.replace("_", " ") for column in columns], *cells])
+        head = [column.replace("_", " ") for column in columns]
+        _print_aligned([head, *cells], {columns.index(column) for column in numbers})
         return
-    _print_table(columns, cells)
+    _print_table(columns, cells, numbers)
 
 
-def _print_table(columns: tuple[str, ...], cells: list[list[str]]) -> None:
+def _are_numbers(values: list[Any]) -> bool:
+    """Whether a column has numbers, and nothing else but gaps."""
+    there = [value for value in values if value is not None and value != ""]
+    return bool(there) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in there)
+
+
+def _print_table(columns: tuple[str, ...], cells: list[list[str]], numbers: set[str]) -> None:
     """Print a table that fits the terminal: one-line columns are cut first, then columns for programs are left out."""
     from rich.console import Console
     from rich.table import Table
@@ -56,19 +64,24 @@ def _print_table(columns: tuple[str, ...], cells: list[list[str]]) -> None:
     for column in shown:
         one_line: dict[str, Any] = {"no_wrap": True, "max_width": max(LEAST, left)}
         bound = one_line if column in long else {"overflow": "fold"}
-        table.add_column(column.replace("_", " "), style=STYLES.get(column), **bound)
+        side: Any = "right" if column in numbers else "left"
+        table.add_column(column.replace("_", " "), style=STYLES.get(column), justify=side, **bound)
     for row in cells:
         found = dict(zip(columns, row, strict=True))
         table.add_row(*(Text(found[name].partition("\n")[0] if name in long else found[name]) for name in shown))
     console.print(table)
 
 
-def _print_aligned(rows: list[list[str]]) -> None:
-    """Print one line per row, however long; only the first line of a cell."""
+def _print_aligned(rows: list[list[str]], numbers: set[int]) -> None:
+    """Print one line per row, however long; only the first line of a cell, and columns of numbers to the right."""
     lines = [[cell.partition("\n")[0] for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        cells = [
+            cell.rjust(width) if at in numbers else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        print("  ".join(cells).rstrip())
 
 
 def say(told: dict[str, Any], text: str, as_json: bool) -> None:

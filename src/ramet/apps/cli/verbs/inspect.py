@@ -88,9 +88,9 @@ def agents(
     keys = sorted({key for row in found for key in row.meta})
     if not as_json:
         for row, total in zip(rows, found, strict=True):
-            row.update({key: f"{value:.12g}" for key, value in total.meta.items()})
+            row.update(total.meta)
     columns = (by, "commands", "failures", "seconds", "cpu", "files", "read", "written", *keys)
-    show(rows, columns, as_json, empty="nothing has run in it")
+    show(rows, columns, as_json, empty="nothing has run in it", forms=dict.fromkeys(keys, "{:.12g}".format))
 
 
 def sessions(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:

@@ -27,11 +27,11 @@ function table(name, listening) {
     return h("div", { class: "empty" }, h("p", {}, "Nothing listens. Start a program in the ", link(place("term", { name }), "terminal"), ", and it appears here:"), h("pre", {}, "python3 -m http.server 8000 &"));
   }
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Ports" }, h("table", { class: "totals" },
-    h("thead", {}, h("tr", {}, ["Port", "Address", "Program", h("span", { class: "unseen" }, "Open")].map((label) => h("th", { scope: "col" }, label)))),
+    h("thead", {}, h("tr", {}, ["Port", "Address", "Program", h("span", { class: "unseen" }, "Open")].map((label, at) => h("th", { class: at === 0 && "n", scope: "col" }, label)))),
     h("tbody", {}, listening.map(({ port, address, program }) => {
       const told = h("div");
       return h("tr", {},
-        h("th", { scope: "row" }, String(port)),
+        h("th", { class: "n", scope: "row" }, String(port)),
         h("td", {}, oneLine(address)),
         h("td", {}, h("code", {}, safe(program || "unknown"))),
         h("td", {}, opening(name, port, told), told));
