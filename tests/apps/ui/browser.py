@@ -158,3 +158,15 @@ class Browser:
         text = {"text": "\r"} if key == "Enter" else {}
         self.send("Input.dispatchKeyEvent", type="keyDown", **pressed, **text)
         self.send("Input.dispatchKeyEvent", type="keyUp", **pressed)
+
+    def shortcut(self, keys: str, place: str) -> None:
+        """Type a shortcut until it leads to a place: keys that are a while apart, or that meet no page, are none."""
+        end = time.monotonic() + PATIENCE
+        there = f"location.hash === {json.dumps(place)}"
+        while not self._look(there):
+            assert time.monotonic() < end, (keys, self.run("location.hash"))
+            for key in keys:
+                self.press(key)
+            soon = time.monotonic() + 1
+            while not self._look(there) and time.monotonic() < soon:
+                time.sleep(0.02)

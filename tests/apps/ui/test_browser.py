@@ -343,8 +343,7 @@ def test_the_keyboard_leads_through_lists_and_views(page: Browser) -> None:
     page.press("/")
     page.until("document.activeElement.type === 'search'")
     page.run("document.activeElement.blur()")
-    page.press("g")
-    page.press("a")
+    page.shortcut("ga", "#/agents/proj")
     page.sees("Timeline")
 
 

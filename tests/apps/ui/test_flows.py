@@ -78,8 +78,7 @@ def test_a_run_is_followed_by_keys_from_command_to_revision_to_line_to_agent(wor
     page = world.page
     go_to(page, "shop", "shop")
     page.sees("Begin the shop")
-    for key in "ga":
-        page.press(key)
+    page.shortcut("ga", "#/agents/shop")
     page.sees("Timeline")
     page.click("Runs", ".choices a")
     page.sees("r3", ".totals")
@@ -142,8 +141,7 @@ def test_what_can_be_reviewed_is_listed(world: World) -> None:
     page.click("Reject")
     page.click("Reject", "dialog button[type=submit]")
     page.until("location.hash === '#/ws/shop'")
-    for key in "gr":
-        page.press(key)
+    page.shortcut("gr", "#/review/shop")
     assert "rejected" in page.sees("Sell in bulk", ".cards")
     page.go("#/review/attempt")
     assert "shop" in page.sees("1 revision", ".cards"), "what it was forked from went on"
@@ -240,8 +238,7 @@ def test_hands_stay_on_the_keyboard(world: World) -> None:
     page = world.page
     go_to(page, "shop", "shop")
     page.sees("Begin the shop")
-    for key in "gc":
-        page.press(key)
+    page.shortcut("gc", "#/cmds/shop")
     page.sees("6 records")
     for key in "jjk":
         page.press(key)
@@ -258,8 +255,7 @@ def test_hands_stay_on_the_keyboard(world: World) -> None:
     page.until("document.querySelector('.palette li')?.textContent.includes('agent in shop')")
     page.press("Enter", 13)
     page.sees("3 matches")
-    for key in "gw":
-        page.press(key)
+    page.shortcut("gw", "#/")
     page.sees("3 workspaces")
 
 
