@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 MAX_COMPARISONS: Final = 4_000_000
 """Pairs of equal lines up to which two texts are compared: thousands of equal lines would take minutes."""
@@ -15,24 +15,56 @@ def split(data: bytes) -> list[bytes]:
     return data.splitlines(keepends=True)
 
 
-def match(old: Sequence[bytes], new: Sequence[bytes]) -> dict[int, int] | None:
-    """Map line numbers of `new` to equal lines of `old`, in order; None when the comparison would take too long."""
-    top = 0
-    while top < len(old) and top < len(new) and old[top] == new[top]:
-        top += 1
-    end = 0
-    while end < min(len(old), len(new)) - top and old[-1 - end] == new[-1 - end]:
-        end += 1
+class Matched(NamedTuple):
+    """Which lines of a text are lines of an older one: those above a gap, those below it, and some inside."""
+
+    top: int
+    """Number of equal lines above the gap."""
+    bottom: int
+    """The first line below the gap."""
+    shift: int
+    """What a line below the gap is further down than in the older text."""
+    inside: dict[int, int]
+
+    def old(self, number: int) -> int | None:
+        """Return the line of the older text; None for a new line."""
+        if number < self.top:
+            return number
+        return number - self.shift if number >= self.bottom else self.inside.get(number)
+
+    def pairs(self, count: int) -> dict[int, int]:
+        """Return all matches of a text of so many lines."""
+        return {number: there for number in range(count) if (there := self.old(number)) is not None}
+
+
+def match(old: Sequence[bytes], new: Sequence[bytes]) -> Matched | None:
+    """Match equal lines, in order; None when the comparison would take too long."""
+    top = _equal(old, new)
+    room = min(len(old), len(new)) - top
+    end = _equal(old[len(old) - room :][::-1], new[len(new) - room :][::-1])
     before, after = old[top : len(old) - end], new[top : len(new) - end]
-    counts = Counter(after)
-    if sum(counts[line] for line in before) > MAX_COMPARISONS:
-        return None
-    same = {number: number for number in range(top)}
-    same.update({len(new) - 1 - number: len(old) - 1 - number for number in range(end)})
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    for block in matcher.get_matching_blocks():
-        same.update({top + block.b + number: top + block.a + number for number in range(block.size)})
-    return same
+    inside: dict[int, int] = {}
+    if before and after:
+        counts = Counter(after)
+        pairs = sum(counts[line] for line in before)
+        if pairs > MAX_COMPARISONS:
+            return None
+        blocks = difflib.SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks() if pairs else ()
+        for block in blocks:
+            inside.update({top + block.b + number: top + block.a + number for number in range(block.size)})
+    return Matched(top, len(new) - end, len(new) - len(old), inside)
+
+
+def _equal(one: Sequence[bytes], other: Sequence[bytes]) -> int:
+    """Count the equal lines at the beginning. Halving compares lines in bulk."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def embed(old: Sequence[bytes], new: Sequence[bytes]) -> dict[int, int]:

@@ -1,6 +1,6 @@
 """Blame: follow the lines of a file back through revisions, merges, reverts, undos, renames and copies.
 
-- An unchanged file costs one comparison of ids; its text is read only where it changed.
+- An unchanged file costs one comparison of ids; its text is read only where it changed, and once for each change.
 - A revision says which record wrote which lines (`ops`, see `workspace/record/ledger.py`). Where it does not know,
   neither does blame: a line has the right writer or none.
 - Revisions of older versions recorded only the last writer of a path. It counts where no other record of the revision
@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +30,8 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 MIN_SIMILARITY: Final = 0.5
 CANDIDATES: Final = 64
 """Removed files per revision that are compared to find a changed rename."""
+REMEMBERED: Final = 4
+"""Files that are kept for the next comparison."""
 UNNAMED: Final = "default"
 """The agent of calls that name none."""
 Pairs = list[tuple[int, int]]
@@ -80,27 +83,58 @@ class _Blame:
         self._repository, self._read = repository, repository.packs.read
         self._records: dict[tuple[RevisionId, int], LineWriter | None] = {}
         self._names: dict[str, RevisionId] | None = None
+        self._texts: dict[bytes, list[bytes]] = {}
+        """The lines of the last files that were read: each is compared with a newer and with an older one."""
+        self._nodes: dict[tuple[RevisionId, str], Node | None] = {}
+        """The last files that were found."""
 
     def run(self, start: Revision, path: str) -> list[BlameLine]:
         node = find_node(self._read, start, path)
         if node is None or node.kind != FILE:
             raise no_such_path(start, path)
         lines = self._lines(node, path)
-        found: list[BlameLine | None] = [None] * len(lines)
+        found: list[tuple[Revision, str, int] | None] = [None] * len(lines)
         open_: dict[RevisionId, dict[str, Pairs]] = {
             start.id: {path: [(number, number) for number in range(len(lines))]}
         }
         self._start = start
+        line, following = set[RevisionId](), start.id  # the first parents
         for one in self._repository.descents_of(start):
             if not open_:
                 break  # every line has its origin
+            if one.id == following:
+                line.add(one.id)
+                following = one.parents[0] if one.parents else following
             if one.id not in open_:
                 continue
             revision = self._repository.read_revision(one.id)
             for where, wanted in open_.pop(one.id).items():
                 for here, record in self._written_here(revision, where, wanted, open_):
-                    found[here] = BlameLine(here + 1, lines[here], revision, where, self._writer(revision, record))
-        return [line for line in found if line is not None]
+                    found[here] = revision, where, record
+        self._read_writers(start, {(r.id, number) for r, _, number in filter(None, found) if number and r.id in line})
+        return [
+            BlameLine(number + 1, lines[number], one[0], one[1], self._writer(one[0], one[2]))
+            for number, one in enumerate(found)
+            if one is not None
+        ]
+
+    def _read_writers(self, start: Revision, wanted: set[tuple[RevisionId, int]]) -> None:
+        """Read records of first parents, which have the same numbers in the whole line."""
+        if not wanted:
+            return
+        numbers = [number for _, number in wanted]
+        plain = records_of(self._repository.packs, start, min(numbers), max(numbers))
+        known = {record["number"]: record for record in plain}
+        for identity, number in wanted:
+            if number in known:  # a long history has lost the oldest records, which older revisions still have
+                self._records[identity, number] = _line_writer(known[number])
+
+    def _find(self, revision: Revision, path: str) -> Node | None:
+        key = revision.id, path
+        if key not in self._nodes:
+            _forget_old(self._nodes)
+            self._nodes[key] = find_node(self._read, revision, path)
+        return self._nodes[key]
 
     def _named(self, name: str) -> Revision | None:
         """Return the revision of the history that has a name."""
@@ -113,22 +147,25 @@ class _Blame:
         self, revision: Revision, where: str, wanted: Pairs, open_: dict[RevisionId, dict[str, Pairs]]
     ) -> list[tuple[int, int]]:
         """Hand lines over to the revisions that they come from; returns the others, with their records."""
-        node = find_node(self._read, revision, where)
+        node = self._find(revision, where)
         assert node is not None
         own = _OwnLines(revision, where)
-        written = [(here, own.records[there]) for there, here in wanted if there in own.records]
-        wanted = [pair for pair in wanted if pair[0] not in own.records]
+        written: list[tuple[int, int]] = []
+        if own.records:
+            written = [(here, own.records[there]) for there, here in wanted if there in own.records]
+            wanted = [pair for pair in wanted if pair[0] not in own.records]
         doubtful = False
         for parent, old_path, old in self._sources(revision, where, node):
             if not wanted:
                 break
+            given: Pairs
+            kept: Pairs
             if old.payload == node.payload:
                 given, kept = wanted, []
+            elif (same := self._match(old, old_path, node, where, own)) is not None:
+                given, kept = _hand_over(wanted, same)
             else:
-                same = self._match(old, old_path, node, where, own)
-                doubtful |= same is None
-                given = [(same[there], here) for there, here in wanted if there in same] if same else []
-                kept = [(there, here) for there, here in wanted if not same or there not in same]
+                doubtful, given, kept = True, [], wanted
             barred = self._undone_lines(revision, parent, old_path)
             if barred:
                 back = {here for there, here in given if there in barred}
@@ -140,19 +177,22 @@ class _Blame:
         record = 0 if doubtful else own.only or self._only_record(revision, where)
         return written + [(here, record) for _, here in wanted]
 
-    def _match(self, old: Node, old_path: str, node: Node, where: str, own: _OwnLines) -> dict[int, int] | None:
-        """Map the lines of a file to those of its earlier version; None when the comparison would take too long."""
+    def _match(self, old: Node, old_path: str, node: Node, where: str, own: _OwnLines) -> text.Matched | None:
+        """Match the lines of a file to those of its earlier version; None when the comparison would take too long."""
         before, after = self._lines(old, old_path), self._lines(node, where)
         if not own.records:
             return text.match(before, after)
         # Without the lines that are known to be new, the rest is the earlier version without some lines.
         left = [number for number in range(len(after)) if number not in own.records]
         kept = [after[number] for number in left]
-        same = text.match(before, kept)
+        matched = text.match(before, kept)
+        same = None if matched is None else matched.pairs(len(kept))
         if same is None or len(same) < len(kept):
             whole = text.embed(before, kept)
             same = whole if len(whole) == len(kept) else same
-        return None if same is None else {left[number]: there for number, there in same.items()}
+        if same is None:
+            return None
+        return text.Matched(0, len(after), 0, {left[number]: there for number, there in same.items()})
 
     def _sources(self, revision: Revision, where: str, node: Node) -> list[tuple[Revision, str, Node]]:
         """Return where the lines may come from: parents, and what a revert or undo restored. Equal files come first."""
@@ -195,11 +235,11 @@ class _Blame:
             path = ops.get("from", {}).get(where)
             if path is None:
                 path = text.origin(ops.get("moves", ()), where)
-            old = find_node(self._read, parent, path) if path else None
+            old = self._find(parent, path) if path else None
             if path is not None and old is None and ops.get("writers", {}).get(where):
                 return self._most_similar(self._removed_by(revision, parent, ops["writers"][where]), where, node)
             return (path, old) if path and old is not None and old.kind == FILE else None
-        old = find_node(self._read, parent, where)
+        old = self._find(parent, where)
         if old is not None:
             return (where, old) if old.kind == FILE else None
         gone: list[tuple[str, Node]] = []
@@ -238,7 +278,11 @@ class _Blame:
             raise RametError(
                 "limit_exceeded", f"cannot blame {path}: it has {node.size} bytes", f"use files up to {MAX_BYTES} bytes"
             )
-        return text.split(b"".join(content(self._read, node)))
+        found = self._texts.get(node.payload)
+        if found is None:
+            _forget_old(self._texts)
+            found = self._texts[node.payload] = text.split(b"".join(content(self._read, node)))
+        return found
 
     def _only_record(self, revision: Revision, path: str) -> int:
         """Return the record that wrote a path in a revision of an older version; 0 when that is not certain."""
@@ -256,6 +300,29 @@ class _Blame:
             found = self._plain(revision, number)
             self._records[key] = _line_writer(found[0]) if found else None
         return self._records[key]
+
+
+def _hand_over(wanted: Pairs, same: text.Matched) -> tuple[Pairs, Pairs]:
+    """Return the lines that were there before, as they are in the older file, and the others."""
+    wanted.sort()
+    above = bisect_left(wanted, (same.top, -1))
+    below = bisect_left(wanted, (same.bottom, -1))
+    given = wanted[:above]
+    kept: Pairs = []
+    for there, here in wanted[above:below]:
+        if there in same.inside:
+            given.append((same.inside[there], here))
+        else:
+            kept.append((there, here))
+    rest, shift = wanted[below:], same.shift
+    given += [(there - shift, here) for there, here in rest] if shift else rest
+    return given, kept
+
+
+def _forget_old(memo: dict[Any, Any]) -> None:
+    """Make room in a memo of what is needed again soon."""
+    while len(memo) >= REMEMBERED:
+        del memo[next(iter(memo))]
 
 
 class _OwnLines:

@@ -172,7 +172,7 @@ def _advance(old: list[bytes], owners: list[Any], new: list[bytes], who: Any) ->
     same = lines.match(old, new)
     if same is None:
         return [UNKNOWN] * len(new)
-    return [owners[same[number]] if number in same else who for number in range(len(new))]
+    return [who if (there := same.old(number)) is None else owners[there] for number in range(len(new))]
 
 
 def _lines(data: Data) -> list[bytes]:
