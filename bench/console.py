@@ -63,6 +63,7 @@ VIEWS = (
     View("proposals", f"#/review/{NAME}", ".proposal"),
     View("review", f"#/review/{NAME}?other={PROPOSAL}", ".diff tr"),
     View("blame", f"#/ws/{NAME}{FILE}?blame", ".blame tr"),
+    View("blame with its writers", f"#/ws/{NAME}{FILE}?blame", ".blame .by a"),
     View("terminal", f"#/term/{NAME}", "#command"),
 )
 

@@ -2,7 +2,7 @@
 
 import { get, hasToken, keepToken, Problem, redeem, shareWithTabs } from "./lib/api.js";
 import { button, h, link, refill } from "./lib/dom.js";
-import { follow, listen, name as safe, problemBox } from "./lib/frame.js";
+import { follow, later, listen, name as safe, problemBox } from "./lib/frame.js";
 import { listenToKeys } from "./lib/keys.js";
 import { parsePlace, place } from "./lib/names.js";
 import { openPalette } from "./lib/palette.js";
@@ -43,8 +43,15 @@ async function show({ keep = false } = {}) {
   const [view, tab] = viewOf(route);
   const { signal } = mine;
   const workspace = view && route.name ? loaded(route, signal) : Promise.resolve(null);
+  const parts = [];
   const context = {
-    route, signal, workspace, reload: soon(() => signal.aborted || show({ keep: true })),
+    route, signal, workspace, keep,
+    later: (promise, text) => {
+      const [holder, done] = later(promise, text);
+      parts.push(done);
+      return holder;
+    },
+    reload: soon(() => signal.aborted || show({ keep: true })),
     live: (listener) => signal.addEventListener("abort", listen(listener)),
   };
   if (!keep) {
@@ -66,6 +73,7 @@ async function show({ keep = false } = {}) {
   try {
     if (view === null) throw new Problem({ code: "not_found", cause: "no such page", remediation: "start from the list of workspaces" });
     const made = await view(context);
+    if (keep) await Promise.allSettled(parts); // what is shown stays until all of it can be replaced
     if (signal.aborted) return;
     shown = true;
     clearTimeout(waiting);

@@ -39,6 +39,26 @@ export function refill(element, ...children) {
   return put(element, ...children);
 }
 
+const FIRST = 150; // elements, more than a screen shows
+const NEXT = 400;
+
+/** Append what `make` makes of each item: the first ones now, the others in pieces between frames. */
+export function gradually(element, items, make) {
+  let at = 0;
+  const some = (count) => {
+    const from = at;
+    at += count;
+    put(element, items.slice(from, at).map((item, number) => make(item, from + number)));
+  };
+  const next = () => {
+    some(NEXT);
+    if (at < items.length) requestAnimationFrame(next);
+  };
+  some(FIRST);
+  if (at < items.length) requestAnimationFrame(() => requestAnimationFrame(next)); // once these are painted
+  return element;
+}
+
 export const link = (href, ...children) => h("a", { href }, ...children);
 
 const AWAY = ["http:", "https:", "mailto:"];

@@ -16,13 +16,13 @@ const GROUPS = { agent: (one) => one.agent_id, session: (one) => one.session_id,
 export async function agents({ route, signal, workspace, live, reload }) {
   const { name } = route;
   const by = BY.some(([key]) => key === route.query.by) ? route.query.by : "agent";
-  const [{ info, stored, rev }, { costs }, { commands, total }] = await Promise.all([
+  const [{ info, stored, rev, known }, { costs }, { commands, total }] = await Promise.all([
     workspace,
     get(workspacePath(name, "/costs"), { revision: route.rev, by }, signal),
     get(workspacePath(name, "/history"), { revision: route.rev, last: SHOWN }, signal),
   ]);
   if (!route.rev) {
-    const again = stored ? poll(workspacePath(name), signal, reload) : reload;
+    const again = stored ? poll(workspacePath(name), signal, reload, 4, known) : reload;
     live((event) => event.workspace === name && again());
   }
   if (!costs.length) return h("div", { class: "page" }, heading(info, "agents", rev && route.rev), empty("Nothing has run here yet.", name));

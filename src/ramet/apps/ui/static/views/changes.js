@@ -59,8 +59,10 @@ function item(context, change, open) {
     asked = true;
     refill(body, h("p", { class: "waiting" }, "Loading…"));
     try {
-      const old = change.what === "added" || before === null ? null : await side(name, change.old ?? change.path, before, signal);
-      const now = change.what === "removed" ? null : await side(name, change.path, after, signal);
+      const [old, now] = await Promise.all([
+        change.what === "added" || before === null ? null : side(name, change.old ?? change.path, before, signal),
+        change.what === "removed" ? null : side(name, change.path, after, signal),
+      ]);
       const made = difference(context, change, old, now, tally, shown);
       refill(body, about(context, change, where, shown), made);
     } catch (error) {

@@ -3,7 +3,7 @@
 
 import { Painter } from "../lib/ansi.js";
 import { get, workspacePath } from "../lib/api.js";
-import { button, h, link, refill } from "../lib/dom.js";
+import { button, gradually, h, link, put, refill } from "../lib/dom.js";
 import { name as safe, notice, poll, problemBox, when } from "../lib/frame.js";
 import { decodeBytes, place } from "../lib/names.js";
 import { duration, looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
@@ -40,7 +40,8 @@ export async function commands({ route, signal, workspace, live }) {
       const shown = found.commands;
       if (wanted.record && shown.length) opened.add(shown[0].number);
       tally.textContent = plural(found.total, filtered() ? "match" : "record", filtered() ? "matches" : undefined);
-      refill(list, shown.toReversed().map((one) => item(one, opened, around)), !shown.length && (filtered() ? h("p", { class: "faint" }, "No record matches.") : empty("Nothing has run here yet.", name)));
+      gradually(refill(list), shown.toReversed(), (one) => item(one, opened, around));
+      put(list, !shown.length && (filtered() ? h("p", { class: "faint" }, "No record matches.") : empty("Nothing has run here yet.", name)));
       refill(ending, found.total > found.commands.length && button(`Show ${STEP} more of ${found.total.toLocaleString("en")}`, () => {
         last += STEP;
         return fill();
@@ -86,11 +87,11 @@ export async function commands({ route, signal, workspace, live }) {
   const status = choice("Status", STATES, wanted.failed === true ? "failed" : wanted.exit ?? "", (value) => ({ failed: value === "failed" || undefined, exit: value === "failed" ? undefined : value }));
   const network = choice("Network", NETWORK, wanted.network ?? "", (value) => ({ network: value }));
 
-  const [{ info, stored, rev, label }] = await Promise.all([workspace, fill()]);
+  const [{ info, stored, rev, label, known }] = await Promise.all([workspace, fill()]);
   fillAgents().then(fillSessions).catch(() => null); // the filters still search without their lists
   if (!route.rev) {
     // A workspace in memory has no head that changes: its events tell of its commands.
-    const again = stored ? poll(workspacePath(name), signal, fill) : fill;
+    const again = stored ? poll(workspacePath(name), signal, fill, 4, known) : fill;
     live((event) => event.workspace === name && again());
   }
   const also = ["run", "principal", "record"].filter((key) => wanted[key]);
@@ -149,7 +150,7 @@ function details(one, { name, rev, stored, signal }) {
 /** Say which revision holds a record. */
 async function holder(name, rev, record, held, signal) {
   try {
-    const { revisions: [found] } = await get(workspacePath(name, "/log"), { revision: rev, first_record: record, last_record: record, limit: 1 }, signal);
+    const { revisions: [found] } = await get(workspacePath(name, "/log"), { revision: rev, first_record: record, last_record: record, limit: 1, brief: true }, signal);
     refill(held, found ? link(place("ws", { name: found.workspace, rev: found.name }), safe(found.name)) : h("span", { class: "faint" }, "not committed yet, or it changed no file"));
   } catch {
     refill(held, "–");

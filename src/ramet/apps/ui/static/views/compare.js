@@ -38,7 +38,7 @@ export async function compare({ route, signal, workspace }) {
 
 /** The first parent of a revision by its name; "" when it has none, or is not found. */
 async function parentOf(name, revision, signal) {
-  const { revisions: [one, next] } = await get(workspacePath(name, "/log"), { revision, limit: 2 }, signal).catch((problem) => {
+  const { revisions: [one, next] } = await get(workspacePath(name, "/log"), { revision, limit: 2, brief: true }, signal).catch((problem) => {
     if (problem.status !== 404) throw problem;
     return { revisions: [] }; // the diff request reports it
   });
@@ -49,7 +49,7 @@ async function parentOf(name, revision, signal) {
 /** Fill the list of states that can be compared. */
 async function offer(options, name, signal) {
   const [{ revisions }, { workspaces }, { tags }] = await Promise.all([
-    get(workspacePath(name, "/log"), { limit: OFFERED }, signal), get("/workspaces", {}, signal), get(workspacePath(name, "/tags"), {}, signal),
+    get(workspacePath(name, "/log"), { limit: OFFERED, brief: true }, signal), get("/workspaces", {}, signal), get(workspacePath(name, "/tags"), {}, signal),
   ]);
   put(options, tags.map((tag) => h("option", { value: tag.name }, `tag: ${oneLine(tag.message)}`)),
     revisions.map((one) => h("option", { value: one.name }, oneLine(one.message))),

@@ -2,7 +2,7 @@
 
 import { get, part, render, RENDERED, workspacePath } from "../lib/api.js";
 import { delimiterOf } from "../lib/csv.js";
-import { button, h, link, put, refill } from "../lib/dom.js";
+import { button, gradually, h, link, put, refill } from "../lib/dom.js";
 import { name as safe, notice, problemBox, when } from "../lib/frame.js";
 import { baseOf, decodeBytes, place } from "../lib/names.js";
 import { painted } from "../lib/paint.js";
@@ -17,7 +17,7 @@ const IMAGE = 20_000_000;
 const PADDING = 10; // pixels above the first line, as in the style sheet
 const KEPT = 24; // parts below each other, before the page asks to download instead
 
-export async function fileView({ route, signal }, state, path, stat, revision, at) {
+export async function fileView({ route, signal, later }, state, path, stat, revision, at) {
   const { name, rev, stored } = state;
   const { query } = route;
   const line = Number(query.line) || 0;
@@ -32,7 +32,11 @@ export async function fileView({ route, signal }, state, path, stat, revision, a
       stored && text && h("a", { class: "button", href: at({ blame: !blame || null }), "aria-current": blame && "true" }, "Blame"),
       stored && revision.parents.length > 0 && h("a", { class: "button", href: place("diff", { name, rev: revision.name }) }, "Changes"),
       button("Download", () => download(workspacePath(name, "/file"), { path, revision: rev }, baseOf(path)))));
-  if (blame) return [bar(true, form), await blamed(name, path, rev, signal)];
+  if (blame) {
+    const found = blamed(name, path, rev, signal); // takes its time where thousands of revisions changed the file
+    const read = stat.size <= PART && await part(name, path, rev, 0, PART, signal);
+    return [bar(true, form), later(found, read && looksLikeText(read.bytes) ? unattributed(linesOf(decodeBytes(read.bytes))) : "Loading…")];
+  }
   if (stat.size === 0) return [bar(false), h("p", { class: "faint" }, "An empty file.")];
   const first = await part(name, path, rev, 0, PART, signal);
   const type = imageType(first.bytes);
@@ -195,9 +199,15 @@ async function blamed(name, path, rev, signal) {
   };
   const ending = h("p", { class: "more" });
   const more = () => {
-    body.append(...rest.splice(0, 2000).map(row));
+    gradually(body, rest.splice(0, 2000), row);
     refill(ending, rest.length > 0 && button(`Show more of ${plural(rest.length, "line")}`, more));
   };
   more();
-  return h("div", {}, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Who wrote each line" }, h("table", { class: "diff blame" }, body)), ending);
+  return h("div", {}, blameTable(body), ending);
 }
+
+const blameTable = (body) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Who wrote each line" }, h("table", { class: "diff blame" }, body));
+
+/** The lines before the server has found who wrote them. */
+const unattributed = (lines) => blameTable(gradually(h("tbody"), lines.slice(0, 2000), (line, at) => h("tr", { class: at === 0 && "first" },
+  h("td", { class: "by" }, at === 0 && h("span", {}, h("span", { class: "waiting" }, "Loading…"))), h("td", { class: "when" }), h("td", { class: "at" }, at + 1), h("td", { class: "text" }, visible(line)))));

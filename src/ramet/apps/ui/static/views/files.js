@@ -1,7 +1,7 @@
 // The files of a state: a tree that loads lazily, next to a directory or a file.
 
 import { get, part, workspacePath } from "../lib/api.js";
-import { h, icon, link, refill } from "../lib/dom.js";
+import { gradually, h, icon, link, refill } from "../lib/dom.js";
 import { name as safe, newsBar, notice, poll, problemBox, when } from "../lib/frame.js";
 import { baseOf, crumbs, join, parentOf, place, resolved } from "../lib/names.js";
 import { mode, oneLine, plural, size } from "../lib/text.js";
@@ -14,14 +14,14 @@ const README = 256 << 10;
 export async function files(context) {
   const { route, signal, workspace, live, reload } = context;
   const { name } = route;
-  const { info, stored, rev } = await workspace;
+  const { info, stored, rev, known } = await workspace;
   const path = route.path.replace(/\/+$/, "") || "/";
   if (stored && !rev) return h("div", { class: "page" }, heading(info, "files"), empty("No files yet.", name));
   const state = { name, rev, spec: route.rev, stored };
-  const revision = stored && route.rev ? (await get(workspacePath(name, "/log"), { revision: route.rev, limit: 1 }, signal)).revisions[0] : info.head;
+  const revision = stored && route.rev ? (await get(workspacePath(name, "/log"), { revision: route.rev, limit: 1, brief: true }, signal)).revisions[0] : info.head;
   const news = newsBar(reload);
   if (!stored) live((event) => event.workspace === name && news.tell());
-  else if (!route.rev) poll(workspacePath(name), signal, (found) => found.head?.id !== rev && news.tell());
+  else if (!route.rev) poll(workspacePath(name), signal, (found) => found.head?.id !== rev && news.tell(), 4, known);
   const main = h("div", { class: "pane" });
   const tree = h("ul", { role: "tree", "aria-label": "Files" });
   const shell = h("div", { class: "page" },
@@ -52,7 +52,7 @@ async function shown(context, state, path, revision) {
   if (stat.kind === "link") return { kind: "link", view: linked(state, path, stat.target ?? "") };
   if (stat.kind === "dir") {
     const entries = await listing(state, path, signal);
-    return { kind: "dir", view: [directory(state, path, entries), await readme(state, path, entries, signal)] };
+    return { kind: "dir", view: [directory(state, path, entries), context.later(readme(state, path, entries, signal))] };
   }
   if (stat.kind !== "file") return { kind: stat.kind, view: h("p", { class: "faint" }, `A ${stat.kind}; it has no content to show.`) };
   return { kind: "file", view: await fileView(context, state, path, stat, revision, (query) => at(state, path, query)) };
@@ -78,12 +78,12 @@ function directory(state, path, entries) {
   return [
     h("table", { class: "listing" },
       h("thead", {}, h("tr", {}, ["Name", "Size", "Mode", "Changed"].map((label) => h("th", { scope: "col" }, label)))),
-      h("tbody", {}, path !== "/" && h("tr", {}, h("td", { colspan: 4 }, link(at(state, parentOf(path)), ".."))),
-        entries.slice(0, MOST).map((entry) => h("tr", {},
+      gradually(h("tbody", {}, path !== "/" && h("tr", {}, h("td", { colspan: 4 }, link(at(state, parentOf(path)), "..")))),
+        entries.slice(0, MOST), (entry) => h("tr", {},
           h("td", { class: "name" }, h("a", { href: at(state, join(path, entry.base)) }, icon(entry.kind), safe(entry.base)), entry.target && h("span", { class: "faint" }, " → ", safe(entry.target))),
           h("td", { class: "size" }, entry.kind === "dir" ? "" : size(entry.size)),
           h("td", { class: "mode" }, mode(entry.mode, entry.kind)),
-          h("td", { class: "date" }, entry.mtime_ns === null ? "" : when(entry.mtime_ns / 1e9)))))),
+          h("td", { class: "date" }, entry.mtime_ns === null ? "" : when(entry.mtime_ns / 1e9))))),
     entries.length > MOST && notice(`${plural(entries.length - MOST, "more entry", "more entries")} not shown.`),
     h("p", { class: "faint" }, plural(entries.length, "entry", "entries")),
   ];

@@ -13,14 +13,14 @@ import { empty, forkButton, heading, revertButton, shortId, tagButton, tarButton
 const PARENTS = 30; // revisions among which the names of parents are looked up
 const RECORDS = 200;
 
-export async function revision({ route, signal, workspace, live, reload }) {
+export async function revision({ route, signal, workspace, live, later, reload }) {
   const { name } = route;
+  const asked = [get(workspacePath(name, "/log"), { revision: route.rev, limit: PARENTS, brief: true }, signal), get(workspacePath(name, "/tags"), {}, signal)];
+  const answers = Promise.allSettled(asked); // sent at once; a workspace without revisions refuses them
   const { info, stored } = await workspace;
+  await answers;
   if (!stored) return h("div", { class: "page" }, heading(info, "files"), empty(`A ${info.kind} workspace has no revisions.`));
-  const [{ revisions: [found, ...older] }, { tags }] = await Promise.all([
-    get(workspacePath(name, "/log"), { revision: route.rev, limit: PARENTS }, signal),
-    get(workspacePath(name, "/tags"), {}, signal),
-  ]);
+  const [{ revisions: [found, ...older] }, { tags }] = await Promise.all(asked);
   const talk = conversation(name, found, notesOf([found]));
   const news = newsBar(reload);
   live((event) => {
@@ -30,7 +30,6 @@ export async function revision({ route, signal, workspace, live, reload }) {
   const parents = found.parents.map((id) => older.find((one) => one.id === id) ?? { id, name: shortId(id), workspace: name });
   const mine = tags.filter((tag) => tag.revision === found.id);
   const head = info.head?.id === found.id;
-  const [records, changed] = await Promise.all([behind(name, found, signal), changes(name, found, talk, signal)]);
   return h("div", { class: "page" },
     heading(info, "history", found.name, [
       forkButton(name, found, "Fork from here"), !head && revertButton(name, found), tagButton(name, found, reload), tarButton(name, found.id),
@@ -48,12 +47,12 @@ export async function revision({ route, signal, workspace, live, reload }) {
         found.trace_id && long("Trace", h("code", {}, oneLine(found.trace_id))),
         found.outputs.length > 0 && long("Narrowed to", found.outputs.map((path) => h("code", {}, oneLine(path), " "))),
         found.withheld.length > 0 && long("Withheld", found.withheld.map((path) => h("code", {}, oneLine(path), " "))))),
-    records,
+    later(behind(name, found, signal)),
     h("div", { class: "bar small" }, h("h2", {}, parents.length > 1 ? "Changes against the first parent" : "Changes"),
       h("span", { class: "actions" },
         h("a", { class: "button", href: place("ws", { name, rev: found.name, path: "/" }) }, "Browse the files"),
         !head && info.head && h("a", { class: "button", href: place("diff", { name, rev: info.head.name, query: { against: found.name } }) }, "Changes since"))),
-    changed, news.bar, notesSection(talk, name));
+    later(changes(name, found, talk, signal).then((changed) => [changed, news.bar, notesSection(talk, name)]), "Loading…"));
 }
 
 /** The first line as a heading, and the rest as text. */

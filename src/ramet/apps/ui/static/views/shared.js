@@ -8,11 +8,11 @@ import { oneLine, size } from "../lib/text.js";
 
 const NAME = "[A-Za-z0-9][A-Za-z0-9._\\-]{0,127}";
 
-/** Load a workspace, and the revision to request: undefined for a workspace without revisions. */
+/** Load a workspace, and the revision to request: undefined for a workspace without revisions. `known` is for `poll`. */
 export async function loaded({ name, rev }, signal) {
   const info = await get(workspacePath(name), {}, signal);
   const stored = info.kind === "stored";
-  return { info, stored, rev: stored ? rev || info.head?.id : undefined, label: rev || info.head?.name || "" };
+  return { info, stored, known: JSON.stringify(info), rev: stored ? rev || info.head?.id : undefined, label: rev || info.head?.name || "" };
 }
 
 const TABS = [

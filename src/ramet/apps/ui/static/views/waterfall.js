@@ -1,7 +1,7 @@
 // What one agent, run, session or principal did, in the order of time: commands, tool calls, and the revisions that hold them.
 
 import { get, workspacePath } from "../lib/api.js";
-import { button, h, link } from "../lib/dom.js";
+import { button, h, link, refill } from "../lib/dom.js";
 import { name as safe, poll, when } from "../lib/frame.js";
 import { place } from "../lib/names.js";
 import { duration, moment, oneLine, plural, size } from "../lib/text.js";
@@ -11,25 +11,30 @@ import { empty, heading } from "./shared.js";
 import { metaKeys, number, outcome, stateBadge, sum, undoButton } from "./records.js";
 
 const STEP = 200; // records on the page, and more at a time
+const NUMBERS = 200; // records of a request for their revisions
 const PATHS = 30; // files that are named
 
-export async function waterfall({ route, signal, workspace, live, reload }) {
+export async function waterfall({ route, signal, workspace, live, later, reload }) {
   const { name, rev, query } = route;
   const [by, plural_] = BY.find(([key]) => query[key] !== undefined);
   const who = String(query[by]);
   const last = Number(query.last) || STEP;
-  const [{ info, stored }, { commands, total }, { costs }] = await Promise.all([
+  const [{ info, stored, known }, { commands, total }, { costs }] = await Promise.all([
     workspace,
     get(workspacePath(name, "/history"), { revision: rev, [by]: who, last }, signal),
     get(workspacePath(name, "/costs"), { revision: rev, by }, signal),
   ]);
-  const revisions = stored && commands.length ? await holding(name, rev, commands, signal) : [];
   if (!rev) {
-    const again = stored ? poll(workspacePath(name), signal, reload) : reload;
+    const again = stored ? poll(workspacePath(name), signal, reload, 4, known) : reload;
     live((event) => event.workspace === name && again());
   }
   const cost = costs.find((one) => one.name === who);
-  const steps = inOrder(commands, revisions);
+  const list = h("ol", { class: "waterfall" }, rows(name, rev, inOrder(commands, [])));
+  /** Add the revisions, which the server has to find, between the records that are shown already. */
+  const more = async () => {
+    const revisions = await holding(name, rev, commands, signal);
+    if (revisions.length) refill(list, rows(name, rev, inOrder(commands, revisions)));
+  };
   return h("div", { class: "page" },
     heading(info, "agents", rev),
     h("div", { class: "bar small" },
@@ -39,21 +44,23 @@ export async function waterfall({ route, signal, workspace, live, reload }) {
         h("a", { class: "button", href: place("cmds", { name, rev, query: { [by]: who } }) }, "Search the commands"),
         !rev && (by === "agent" || by === "run") && who && undoButton(name, by, who, reload))),
     cost ? facts(name, rev, by, cost, commands, total) : empty(`No record of this ${by}.`),
-    steps.length > 0 && h("section", { class: "lines" },
+    commands.length > 0 && h("section", { class: "lines" },
       h("div", { class: "bar small" }, h("h2", {}, "Timeline"), h("span", { class: "faint" }, `${moment(commands[0].started_at)} to ${moment(commands[commands.length - 1].ended_at)}; pauses are cut short`), legend()),
       total > commands.length && h("p", { class: "more" }, button(`Show ${Math.min(STEP, total - commands.length)} of ${plural(total - commands.length, "earlier record")}`, () => {
         location.hash = place("agents", { name, rev, query: { ...query, last: last + STEP } });
       })),
-      h("ol", { class: "waterfall" }, rows(name, rev, steps))));
+      list, stored && later(more())));
 }
 
 /** The revisions that hold records, oldest first. */
 async function holding(name, rev, commands, signal) {
-  const numbers = new Set(commands.map((one) => one.number));
-  const range = { first_record: commands[0].number, last_record: commands[commands.length - 1].number };
-  const { revisions } = await get(workspacePath(name, "/log"), { revision: rev, ...range, limit: 1000 }, signal);
-  const holds = ({ ops }) => ops && [...numbers].some((one) => ops.first <= one && one <= ops.last);
-  return revisions.filter(holds).reverse();
+  const found = [];
+  for (let at = 0; at < commands.length; at += NUMBERS) {
+    const records = commands.slice(at, at + NUMBERS).map((one) => one.number).join(",");
+    const { revisions } = await get(workspacePath(name, "/log"), { revision: rev, records, limit: NUMBERS, brief: true }, signal);
+    found.push(...revisions.reverse());
+  }
+  return found.filter((one, at) => at === 0 || one.id !== found[at - 1].id);
 }
 
 /** Records and revisions, each revision after the last record that it holds. */
