@@ -440,3 +440,27 @@ def test_revisions_are_listed_briefly_and_by_their_records(tmp_path: Path) -> No
             assert (await client.get(log, params={"records": "1,x"})).status_code == 400
 
     run(test)
+
+
+def test_an_open_workspace_lists_and_totals_what_is_committed_and_what_is_not(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.create("w")
+
+    async def test() -> None:
+        async with store.open("w") as ws:
+            for number in range(3):
+                await ws.execute(f"echo {number} > /f{number}", agent_id="ann")
+        async with serving(store, durable="idle") as (client, app):
+            place = "/v1/workspaces/w"
+            for agent in ("ann", "bob"):
+                await app.workspaces.enter("w")
+                hosted = app.workspaces.find("w")
+                assert hosted is not None
+                await hosted.ws.execute("false", agent_id=agent)
+                hosted.leave()
+            rows = (await client.get(f"{place}/costs")).json()["costs"]
+            assert [(one["name"], one["commands"], one["failures"]) for one in rows] == [("ann", 4, 1), ("bob", 1, 1)]
+            told = (await client.get(f"{place}/history", params={"last": 2})).json()
+            assert [one["number"] for one in told["commands"]] == [4, 5] and told["total"] == 5
+
+    run(test)

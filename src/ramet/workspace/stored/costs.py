@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ramet.core.errors import RametError
-from ramet.workspace.record.history import ExecutionRecord
+from ramet.store.model.ids import ChunkId
+from ramet.store.model.revisions import Revision
+from ramet.store.repository import Repository
+from ramet.workspace.record.history import ExecutionRecord, decode_records
+from ramet.workspace.stored.saved_state import newest_records
 
 GROUPS: Final[dict[str, Callable[[ExecutionRecord], str]]] = {
     "agent": lambda record: record.agent_id,
@@ -42,36 +46,99 @@ class CostRow:
     last: float = 0.0
 
 
+class CostTotals:
+    """Totals of records by group, which can be added to those of other records."""
+
+    def __init__(self, by: str) -> None:
+        group = GROUPS.get(by)
+        if group is None:
+            raise RametError("invalid_argument", f"cannot total costs by {by!r}", f"Use one of {', '.join(GROUPS)}.")
+        self._group = group
+        self._rows: dict[str, CostRow] = {}
+        self._paths: dict[str, set[str]] = {}
+
+    def add(self, records: Iterable[ExecutionRecord], since: float | None = None, until: float | None = None) -> None:
+        """Add the records that began in a span of time."""
+        rows, paths, group = self._rows, self._paths, self._group
+        for record in records:
+            if (since is not None and record.started_at < since) or (until is not None and record.started_at >= until):
+                continue
+            name = group(record)
+            row = rows.setdefault(name, CostRow(name, first=record.started_at))
+            row.commands += 1
+            row.failures += bool(record.exit_code)
+            row.seconds += record.duration
+            row.cpu += record.cpu
+            _add(row.bytes_read, record.bytes_read)
+            _add(row.bytes_written, record.bytes_written)
+            paths.setdefault(name, set()).update(record.paths_written, record.paths_removed)
+            row.network_requests += record.network_requests
+            row.network_bytes += record.network_bytes
+            for key, value in record.meta.items():
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    row.meta[key] = row.meta.get(key, 0) + value
+            row.first, row.last = min(row.first, record.started_at), max(row.last, record.ended_at)
+
+    def merge(self, other: CostTotals) -> None:
+        """Add totals of other records by the same group."""
+        for name, more in other._rows.items():
+            row = self._rows.setdefault(name, CostRow(name, first=more.first))
+            row.commands += more.commands
+            row.failures += more.failures
+            row.seconds += more.seconds
+            row.cpu += more.cpu
+            _add(row.bytes_read, more.bytes_read)
+            _add(row.bytes_written, more.bytes_written)
+            row.network_requests += more.network_requests
+            row.network_bytes += more.network_bytes
+            for key, value in more.meta.items():
+                row.meta[key] = row.meta.get(key, 0) + value
+            row.first, row.last = min(row.first, more.first), max(row.last, more.last)
+            self._paths.setdefault(name, set()).update(other._paths[name])
+
+    def rows(self) -> list[CostRow]:
+        """Return one row per group, by name."""
+        for name, row in self._rows.items():
+            row.files = len(self._paths[name])
+        return [self._rows[name] for name in sorted(self._rows)]
+
+
 def total_costs(
     records: Iterable[ExecutionRecord], *, by: str = "agent", since: float | None = None, until: float | None = None
 ) -> list[CostRow]:
     """Total the records that began in a span of time, one row per group, by name."""
-    group = GROUPS.get(by)
-    if group is None:
-        raise RametError("invalid_argument", f"cannot total costs by {by!r}", f"Use one of {', '.join(GROUPS)}.")
-    rows: dict[str, CostRow] = {}
-    paths: dict[str, set[str]] = {}
-    for record in records:
-        if (since is not None and record.started_at < since) or (until is not None and record.started_at >= until):
-            continue
-        name = group(record)
-        row = rows.setdefault(name, CostRow(name, first=record.started_at))
-        row.commands += 1
-        row.failures += bool(record.exit_code)
-        row.seconds += record.duration
-        row.cpu += record.cpu
-        _add(row.bytes_read, record.bytes_read)
-        _add(row.bytes_written, record.bytes_written)
-        paths.setdefault(name, set()).update(record.paths_written, record.paths_removed)
-        row.network_requests += record.network_requests
-        row.network_bytes += record.network_bytes
-        for key, value in record.meta.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                row.meta[key] = row.meta.get(key, 0) + value
-        row.first, row.last = min(row.first, record.started_at), max(row.last, record.ended_at)
-    for name, row in rows.items():
-        row.files = len(paths[name])
-    return [rows[name] for name in sorted(rows)]
+    totals = CostTotals(by)
+    totals.add(records, since, until)
+    return totals.rows()
+
+
+_SEGMENTS: Final[dict[tuple[ChunkId, str], CostTotals]] = {}
+"""Totals of full segments of histories, which never change, by their id and the group."""
+KEPT_SEGMENTS: Final = 200
+"""Segments whose totals are kept, at about 50 KB each: mostly paths."""
+
+
+def costs_of(
+    repository: Repository, revision: Revision, newer: Iterable[ExecutionRecord] = (), *, by: str = "agent"
+) -> list[CostRow]:
+    """Total the records up to a revision, and newer ones. Segments of the history are read once."""
+    totals = CostTotals(by)
+    for segment in revision.history:
+        totals.merge(_segment_totals(repository, segment, by))
+    totals.add(newest_records(repository, revision))
+    totals.add(newer)
+    return totals.rows()
+
+
+def _segment_totals(repository: Repository, segment: ChunkId, by: str) -> CostTotals:
+    found = _SEGMENTS.pop((segment, by), None)
+    if found is None:
+        found = CostTotals(by)
+        found.add(decode_records(repository.packs.read(segment)))
+        while len(_SEGMENTS) >= KEPT_SEGMENTS:
+            _SEGMENTS.pop(next(iter(_SEGMENTS)), None)
+    _SEGMENTS[segment, by] = found
+    return found
 
 
 def _add(total: dict[str, int], moved: Mapping[str, int]) -> None:

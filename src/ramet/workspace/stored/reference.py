@@ -232,9 +232,12 @@ class StoredWorkspaceRef:
         until: float | None = None,
     ) -> list[CostRow]:
         """Total the records by `agent`, `session` or `principal`: commands, failures, time, bytes, tokens, money."""
-        from ramet.workspace.stored.costs import total_costs
+        from ramet.workspace.stored.costs import costs_of, total_costs
 
-        return total_costs(self.history(revision), by=by, since=since, until=until)
+        found = self._latest_or(revision)
+        if found is None or since is not None or until is not None:
+            return total_costs(self.history(revision), by=by, since=since, until=until)
+        return costs_of(self._repository, found, by=by)
 
     def sessions(self, revision: RevisionLike | None = None) -> list[SavedSession]:
         """List the sessions of a revision."""

@@ -57,10 +57,20 @@ def count_history(repository: Repository, revision: Revision) -> int:
     return int(records[-1]["number"]) - max(1, numbers.start * SEGMENT) + 1
 
 
+def newest_records(repository: Repository, revision: Revision) -> list[ExecutionRecord]:
+    """Return the records after the last full segment of the history."""
+    newest = _kernel(repository, revision).get("history", {}).get("records", [])
+    return list(map(ExecutionRecord.from_dict, newest))
+
+
+def last_number(repository: Repository, revision: Revision) -> int:
+    """Return the number of the last record up to a revision; 0 for none."""
+    return next((records[-1].number for records in _newest_first(repository, revision) if records), 0)
+
+
 def _newest_first(repository: Repository, revision: Revision) -> Iterator[list[ExecutionRecord]]:
     """Yield the history in pieces, the newest piece first; records of a piece are in order."""
-    newest = _kernel(repository, revision).get("history", {}).get("records", [])
-    yield list(map(ExecutionRecord.from_dict, newest))
+    yield newest_records(repository, revision)
     for segment in reversed(revision.history):
         yield decode_records(repository.packs.read(segment))
 

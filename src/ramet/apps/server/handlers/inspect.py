@@ -18,18 +18,20 @@ from ramet.apps.server.request import NDJSON, NO_STORE, Call, Reply, answer, dec
 from ramet.apps.server.serialize import mount_info, revision_info
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
+from ramet.store.model.revisions import Revision
 from ramet.store.refs.feed import Cursor, Event
 from ramet.store.verbs.git_export import GitExport, branch_name, fast_import
 from ramet.workspace.mounts import parse_prefix
 from ramet.workspace.record.history import ExecutionRecord, RecordFilter
 from ramet.workspace.snapshot.state import finished_jobs
 from ramet.workspace.stored.bisect import BisectResult
-from ramet.workspace.stored.costs import total_costs
-from ramet.workspace.stored.saved_state import job_of
+from ramet.workspace.stored.costs import CostRow, costs_of, total_costs
+from ramet.workspace.stored.saved_state import job_of, last_number
 from ramet.workspace.stored.store import StoredWorkspace
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api
+    from ramet.apps.server.open_workspaces import OpenWorkspace
     from ramet.workspace.mounts import Mount
 
 
@@ -85,14 +87,41 @@ async def history(api: Api, call: Call) -> Reply:
             return ref.history(asked.revision, last=asked.last), ref.count_history(asked.revision)
 
         return answer(care.CommandHistory(*await api.workspaces.blocking(newest)))
+    if where == RecordFilter() and (hosted := api.workspaces.find(call.parts[0])) is not None:
+        live = hosted.ws.history
+        await live.load_older()
+        return answer(care.CommandHistory(live.after(live.next_number - 1 - asked.last), len(live)))
     found = await _records(api, call, asked.revision, where)
     return answer(care.CommandHistory(found[-asked.last :], len(found)))
 
 
 async def costs(api: Api, call: Call) -> Reply:
-    asked = call.query(care.CostsQuery)
+    asked, hosted = call.query(care.CostsQuery), api.workspaces.find(call.parts[0])
+    if hosted is None or asked.revision is not None:
+        handle = api.handle(call)
+        rows = await api.workspaces.blocking(
+            lambda: handle().costs(asked.revision, by=asked.by, since=asked.since, until=asked.until)
+        )
+        return answer(care.CostTotals(rows))
+    if hosted.kind == "stored" and asked.since is None and asked.until is None:
+        return answer(care.CostTotals(await _live_costs(api, hosted, asked.by)))
     found = await _records(api, call, asked.revision)
     return answer(care.CostTotals(total_costs(found, by=asked.by, since=asked.since, until=asked.until)))
+
+
+async def _live_costs(api: Api, hosted: OpenWorkspace, by: str) -> list[CostRow]:
+    """Total what is committed, most of which was totalled before, and the records that are not committed yet."""
+    repository = api.workspaces.need_store().repository
+
+    def committed() -> tuple[Revision | None, int]:
+        latest = repository.head_and_latest(hosted.name)[1]
+        return latest, 0 if latest is None else last_number(repository, latest)
+
+    latest, last = await api.workspaces.blocking(committed)
+    newer = hosted.ws.history.after(last)
+    return await api.workspaces.blocking(
+        lambda: total_costs(newer, by=by) if latest is None else costs_of(repository, latest, newer, by=by)
+    )
 
 
 async def _records(
