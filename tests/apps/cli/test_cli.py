@@ -686,13 +686,37 @@ def test_what_may_stand_at_the_end_of_a_line(tmp_path: Path, line: str, found: l
         assert [row.partition("\t")[0] for row in told.stdout.splitlines()] == found
 
 
+def program_in(folder: Path) -> Path:
+    """`ramet` as a program of this name."""
+    program = folder / "bin" / "ramet"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ramet.apps.cli "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+def test_fish_completes_with_the_script(tmp_path: Path) -> None:
+    assert command("create", "alpha", home=tmp_path).returncode == 0
+    assert command("exec", "alpha", "echo 1 > /file", home=tmp_path).returncode == 0
+    (tmp_path / "beside").touch()
+    folder = program_in(tmp_path).parent
+    env = {**os.environ, "RAMET_HOME": str(tmp_path), "HOME": str(tmp_path), "PATH": f"{folder}:{os.environ['PATH']}"}
+    invoke(["--install-completion", "fish"], env={"HOME": str(tmp_path)})
+    for line, found in (
+        ("ramet ws log al", "alpha\n"), ("ramet show alpha:/fi", "alpha:/file\n"), ("ramet nothing besi", "beside\n"),
+        ("ls | ramet dem", "demo\tShow what Ramet does in a few seconds, in a temporary directory.\n"),
+    ):  # fmt: skip
+        done = subprocess.run(
+            ["fish", "-c", f"complete -C '{line}'"], capture_output=True, text=True, env=env, cwd=tmp_path, check=True
+        )
+        assert done.stdout == found, line
+
+
 def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     assert command("create", "alpha", home=tmp_path).returncode == 0
     script = invoke(["--show-completion", "bash"]).stdout
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "ramet"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ramet.apps.cli "$@"\n')
-    program.chmod(0o755)
+    program = program_in(tmp_path)
     typed = f"{script}\nCOMP_LINE='ramet ws log al'; COMP_POINT=${{#COMP_LINE}}; _ramet_completion {program}\n"
     done = subprocess.run(
         ["bash", "--norc", "-c", typed + "complete -p ramet; echo ${COMPREPLY[@]}"], capture_output=True, text=True,

@@ -61,9 +61,11 @@ _ramet_completion() {
 compdef _ramet_completion ramet
 """,
     "fish": """\
-complete --command ramet --no-files \
---arguments "(env _RAMET_COMPLETE=fish _RAMET_LINE=(commandline -cp) ramet)" \
---condition "env _RAMET_COMPLETE=fish _RAMET_LINE=(commandline -cp) ramet > /dev/null"
+function _ramet_completion
+    set -g _ramet_found (env _RAMET_COMPLETE=fish _RAMET_LINE=(commandline -cp) ramet)
+end
+
+complete --command ramet --no-files --condition _ramet_completion --arguments '$_ramet_found'
 """,
 }
 PLACES: Final = {
