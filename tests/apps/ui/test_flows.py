@@ -176,6 +176,10 @@ def test_a_proposal_with_a_conflict_is_merged(world: World) -> None:
     page.click("Merge", "dialog button[type=submit]")
     page.sees("1 conflict to decide")
     page.sees("stock=1000", ".sides")
+    page.until("document.querySelectorAll('.sidebyside').length === 2")
+    page.until("[...document.querySelectorAll('.sidebyside')].every((one) => one.querySelector('mark [class^=t-]'))")
+    sides = page.run("[...document.querySelectorAll('.sidebyside pre')].map((one) => one.textContent)")
+    assert sides == [world.text(name, "/src/shop.py") for name in ("shop", "attempt")], "colors leave the text as it is"
     assert page.run("[...document.querySelectorAll('.conflicts .primary')][0].disabled")
     page.click("Edit by hand", ".sides button")
     page.sees("1 conflict to decide")

@@ -1,11 +1,12 @@
 // The changes that another workspace proposes, with the records behind them and comments: merge, reject, or resolve conflicts.
 
-import { change, get, part, Problem, workspacePath } from "../lib/api.js";
-import { button, h, link, put, refill } from "../lib/dom.js";
+import { change, get, part, Problem, render, workspacePath } from "../lib/api.js";
+import { button, h, link, refill } from "../lib/dom.js";
 import { ask, name as safe, newsBar, notice, problemBox, toast } from "../lib/frame.js";
 import { changed } from "../lib/linediff.js";
 import { MARKER, merged } from "../lib/merge.js";
-import { decodeBytes, place } from "../lib/names.js";
+import { baseOf, decodeBytes, place } from "../lib/names.js";
+import { painted } from "../lib/paint.js";
 import { linesOf, looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
 import { changesList } from "./changes.js";
 import { conversation, notesOf, notesSection } from "./notes.js";
@@ -161,7 +162,7 @@ function conflict({ path, why }, { name, theirs: [theirName, theirRev], base, ot
     const column = (label, one, side) => h("div", { class: "sidebyside" }, h("div", { class: "bar small" }, h("b", {}, label), h("span", { class: "actions" }, button(side === "ours" ? "Keep this" : "Take this", () => {
       area.hidden = true;
       decide(side === "ours" ? "ours" : "theirs", side);
-    }))), one.text === undefined ? h("p", { class: "faint" }, one.told) : source(one, label));
+    }))), one.text === undefined ? h("p", { class: "faint" }, one.told) : source(one, path, label, signal));
     refill(sides, column(`${name} (ours)`, ours, "ours"), column(`${oneLine(otherName)} (theirs)`, theirs, "theirs"),
       text && h("div", { class: "whole" }, button("Edit by hand", () => {
         area.hidden = false;
@@ -177,16 +178,22 @@ function conflict({ path, why }, { name, theirs: [theirName, theirRev], base, ot
   return h("div", { class: "change conflict" }, h("div", { class: "bar small" }, h("code", { class: "path" }, oneLine(path)), h("span", { class: "faint" }, oneLine(why)), decided), sides);
 }
 
-/** The text of a side with its differing lines marked, scrolled to the first of them. */
-function source({ text, differs = [] }, label) {
+/** The text of a side with its differing lines marked, scrolled to the first of them; colored when the server has answered. */
+function source({ text, differs = [] }, path, label, signal) {
   const lines = linesOf(text);
   const made = h("pre", { class: "text", tabindex: "0", role: "region", "aria-label": label });
-  let at = 0;
-  for (const [from, to] of differs) {
-    put(made, visible(lines.slice(at, from).map((line) => `${line}\n`).join("")), to > from && h("mark", {}, visible(lines.slice(from, to).map((line) => `${line}\n`).join(""))));
-    at = to;
-  }
-  put(made, visible(lines.slice(at).map((line) => `${line}\n`).join("")));
+  const stretch = (from, to, shades) => (shades ? lines.slice(from, to).map((line, at) => [painted(line, shades[from + at]), "\n"]) : visible(lines.slice(from, to).map((line) => `${line}\n`).join("")));
+  const draw = (shades) => {
+    const pieces = [];
+    let at = 0;
+    for (const [from, to] of differs) {
+      pieces.push(stretch(at, from, shades), to > from && h("mark", {}, stretch(from, to, shades)));
+      at = to;
+    }
+    refill(made, ...pieces, stretch(at, lines.length, shades));
+  };
+  draw(null);
+  render("code", baseOf(path), text, signal).then((told) => told && draw(told.lines), () => null); // the user left the view
   requestAnimationFrame(() => {
     const first = made.querySelector("mark");
     if (first) made.scrollTop = first.offsetTop - made.offsetTop - 60;
