@@ -6,7 +6,7 @@ import { name as safe, notice, poll, problemBox, toast, when } from "../lib/fram
 import { lanes } from "../lib/graph.js";
 import { place } from "../lib/names.js";
 import { lineage, oneLine, plural } from "../lib/text.js";
-import { counts, empty, forkButton, heading, mergeButton, shortId, tarButton } from "./shared.js";
+import { counts, empty, forkButton, heading, makers, mergeButton, shortId, tarButton } from "./shared.js";
 
 const STEP = 100; // revisions that are shown first, and more at a time
 const PAGE = 200; // revisions of a request for those that were shown before
@@ -189,7 +189,7 @@ function row(name, { revision, lines, tags, head }, pick, chooser = null) {
         tags.map((tag) => h("span", { class: "badge tag", title: oneLine(tag.message) }, oneLine(tag.name))),
         revision.lineage !== "root" && !revision.lineage.startsWith("fromClaim") && h("span", { class: "badge" }, oneLine(lineage(revision.lineage))),
         revision.notes.length > 0 && h("span", { class: "badge" }, plural(revision.notes.length, "comment")),
-        (revision.author || revision.agent) && h("span", { class: "author" }, oneLine(revision.author || revision.agent)),
+        makers(revision) && h("span", { class: "author" }, makers(revision)),
         when(revision.time))),
     h("div", { class: "changes" }, counts(revision.diff)),
     h("code", { class: "id", title: revision.id }, shortId(revision.id)),

@@ -5,7 +5,7 @@ import { h, link } from "../lib/dom.js";
 import { name as safe, notice, poll, when } from "../lib/frame.js";
 import { place } from "../lib/names.js";
 import { oneLine, plural } from "../lib/text.js";
-import { empty, heading, mergeButton } from "./shared.js";
+import { empty, heading, makers, mergeButton } from "./shared.js";
 
 const AHEAD = 100; // revisions that are counted
 const MOST = 60; // workspaces that are looked at
@@ -48,7 +48,7 @@ function row(name, { name: other, head, count, revisions }) {
   return h("a", { class: "card proposal", href: place("review", { name, query: { other } }) },
     h("span", { class: "what" }, h("span", { class: "name" }, safe(other)), rejected && h("span", { class: "badge bad" }, "rejected"), notes > 0 && h("span", { class: "badge" }, plural(notes, "comment"))),
     h("span", { class: "message" }, oneLine(head.message) || h("span", { class: "faint" }, "no message")),
-    h("span", { class: "who" }, oneLine(head.author || head.agent)),
+    h("span", { class: "who" }, makers(head)),
     h("span", { class: "number" }, count),
     h("span", { class: "date" }, when(head.time)));
 }

@@ -59,6 +59,9 @@ export function counts(diff) {
     h("span", { class: kind, title: `${diff[`${kind}_count`]} ${kind}` }, `${sign}${diff[`${kind}_count`]}`, h("span", { class: "unseen" }, ` ${kind} `))));
 }
 
+/** Who made a revision: the agent, and the author if that is another one. */
+export const makers = (revision) => oneLine([...new Set([revision.agent, revision.author])].filter(Boolean).join(", "));
+
 export const shortId = (id) => id.slice(0, 12);
 
 // ---------------------------------------------------------------------------------------------------- actions

@@ -5,7 +5,7 @@ import { button, h, refill } from "../lib/dom.js";
 import { ask, name as safe, poll, toast, when } from "../lib/frame.js";
 import { place } from "../lib/names.js";
 import { oneLine, plural, size } from "../lib/text.js";
-import { counts, writing } from "./shared.js";
+import { counts, makers, writing } from "./shared.js";
 
 const SHOWN = 500;
 const FEW = 50;
@@ -31,7 +31,7 @@ export async function workspaces({ signal, live }) {
 
   function fill() {
     const words = remembered.filter.toLowerCase().split(/\s+/).filter(Boolean);
-    const text = (info) => `${info.name} ${info.head?.message ?? ""} ${info.head?.author ?? ""} ${info.kind}`.toLowerCase();
+    const text = (info) => `${info.name} ${info.head?.message ?? ""} ${info.head ? makers(info.head) : ""} ${info.kind}`.toLowerCase();
     const found = all.filter((info) => words.every((word) => text(info).includes(word)));
     found.sort(remembered.order === "name" ? (a, b) => a.name.localeCompare(b.name) : (a, b) => (b.head?.time ?? 0) - (a.head?.time ?? 0) || a.name.localeCompare(b.name));
     total.textContent = found.length === all.length ? plural(all.length, "workspace") : `${found.length} of ${plural(all.length, "workspace")}`;
@@ -85,7 +85,7 @@ function card(info, cost) {
       info.kind !== "stored" && h("span", { class: "badge" }, info.kind),
       writing(info)),
     h("span", { class: "message" }, head ? oneLine(head.message) || h("span", { class: "faint" }, "no message") : h("span", { class: "faint" }, info.kind === "stored" ? "no revision yet" : "lives in memory")),
-    h("span", { class: "who" }, head ? oneLine(head.author || head.agent) : ""),
+    h("span", { class: "who" }, head ? makers(head) : ""),
     h("span", { class: "changes" }, head ? counts(head.diff) : null),
     h("span", { class: "number" }, head ? plural(head.seq, "revision") : ""),
     h("span", { class: "size", title: cost ? `${size(cost.unique)} that only it has, ${size(cost.shared)} that others have too` : null }, cost ? size(cost.unique + cost.shared) : ""),
