@@ -7,7 +7,7 @@ import io
 import os
 
 import pytest
-from tests.workspace.native.conftest import SECONDS, Run, need_writable
+from tests.workspace.native.conftest import SECONDS, Run, need, need_writable
 
 from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.ram import RAMResource
@@ -199,3 +199,15 @@ def test_a_script_that_is_called_as_the_helper_is_listed(native: Native) -> None
             return (await call(ws, f"{listed} | grep -v ' -c '; pkill -x sleep")).text
 
     assert asyncio.run(steps()).splitlines() == ["sh /helper.py", "sh /helper/__main__.py"]
+
+
+def test_a_program_begins_under_the_limits_of_its_shell(native: Native) -> None:
+    need("perl")
+    shown = "open F, '</proc/self/limits'; print grep /address space/, <F>;"
+
+    async def steps() -> str:
+        async with Workspace(native=native) as ws:
+            await ws.execute("cat > /p.pl", stdin=shown.encode())
+            return (await call(ws, "ulimit -v 500000; for i in {1..20}; do perl /p.pl; done")).text
+
+    assert [line.split()[3] for line in asyncio.run(steps()).splitlines()] == ["512000000"] * 20

@@ -9,6 +9,8 @@ HARMLESS = ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_STACK")
 """Limits of a program under which its worker can live; others are lowered for the program alone, once it runs."""
 LEAST_DATA = 64 << 20
 """The worker lives under the limits of its program: RLIMIT_DATA below this would hit the worker."""
+LEAST_SPACE = 64 << 20
+"""The worker can start its program under such an RLIMIT_AS; a lower one comes once the program runs."""
 
 
 def set_limits_of_box(rlimits: Mapping[str, int]) -> None:
@@ -19,6 +21,11 @@ def set_limits_of_box(rlimits: Mapping[str, int]) -> None:
         most = max(most, LEAST_DATA) if name == "RLIMIT_DATA" else most
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(which, (most, most))
+
+
+def can_start_under(name: str, soft: int) -> bool:
+    """Whether a worker can have a limit of its program while it starts that."""
+    return name != "RLIMIT_AS" or soft < 0 or soft >= LEAST_SPACE
 
 
 def lower_limits(pid: int, limits: Mapping[str, tuple[int, int]]) -> None:

@@ -13,7 +13,7 @@ import termios
 
 from . import protocol
 from .descriptors import high, place_descriptors
-from .limits import lower_limits, set_limits_of_box
+from .limits import can_start_under, lower_limits, set_limits_of_box
 from .protocol import report
 from .signals import CATCHABLE
 
@@ -59,7 +59,7 @@ def spawn(request: protocol.Request, limits: protocol.Request, given: list[int],
     argv = [encoded(word) for word in request["argv"]]
     env = {encoded(name): encoded(value) for name, value in request["env"].items()}
     own = request["rlimits"]
-    early = {name: limits for name, limits in own.items() if name != "RLIMIT_AS"}
+    early = {name: (soft, hard) for name, (soft, hard) in own.items() if can_start_under(name, soft)}
     before = {name: resource.getrlimit(getattr(resource, name)) for name in early}
     defaults = [number for number in CATCHABLE if number not in request["ignored"]]
     for number in request["ignored"]:
