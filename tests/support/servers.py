@@ -93,10 +93,10 @@ def seaweed(folder: Path) -> Iterator[S3Server]:
     with open(folder / "weed.log", "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        _until(lambda: _answers(f"http://127.0.0.1:{filer}/"), process)
+        until_ready(lambda: _answers(f"http://127.0.0.1:{filer}/"), process)
         bucket = urllib.request.Request(f"http://127.0.0.1:{filer}/buckets/{server.bucket}/", method="POST")
-        _until(lambda: _answers(bucket), process)
-        _until(lambda: _answers(server.endpoint + "/status"), process)
+        until_ready(lambda: _answers(bucket), process)
+        until_ready(lambda: _answers(server.endpoint + "/status"), process)
         yield replace(server, pid=process.pid)
     finally:
         process.kill()  # it takes long over an orderly end, and nothing of it is kept
@@ -132,7 +132,7 @@ def postgres() -> Iterator[str]:
         ]  # fmt: skip
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
         try:
-            _until(lambda: subprocess.run(
+            until_ready(lambda: subprocess.run(
                 [str(programs / "pg_isready"), "-q", "-h", str(folder), "-U", "ramet"], check=False
             ).returncode == 0, process)  # fmt: skip
             yield f"postgresql://ramet@/postgres?host={folder}"
@@ -153,7 +153,7 @@ def _answers(request: str | urllib.request.Request) -> bool:
         return False
 
 
-def _until(ready: object, process: subprocess.Popen[bytes], seconds: float = 200) -> None:
+def until_ready(ready: object, process: subprocess.Popen[bytes], seconds: float = 200) -> None:
     """Poll until the server answers; a server that died or never answers is an error."""
     deadline = time.monotonic() + seconds
     while not ready():  # type: ignore[operator]
@@ -173,7 +173,7 @@ def redis_server(folder: Path) -> Iterator[str]:
     words = [program, "--port", "0", "--unixsocket", str(socket_path), "--dir", str(folder), "--save", ""]
     process = subprocess.Popen([*words, "--appendonly", "no"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _until(lambda: _listens(socket_path), process)
+        until_ready(lambda: _listens(socket_path), process)
         yield f"unix://{socket_path}"
     finally:
         process.kill()
@@ -217,7 +217,7 @@ def ssh_server(folder: Path) -> Iterator[SSHServer]:
     with open(folder / "sshd.log", "wb") as log:
         process = subprocess.Popen([program, "-D", "-e", "-f", str(folder / "config")], stdout=log, stderr=log)
     try:
-        _until(lambda: _open_port(port), process)
+        until_ready(lambda: open_port(port), process)
         user = pwd.getpwuid(os.geteuid()).pw_name
         yield SSHServer(port, user, str(folder / "user"), str(folder / "known"))
     finally:
@@ -225,7 +225,7 @@ def ssh_server(folder: Path) -> Iterator[SSHServer]:
         process.wait()
 
 
-def _open_port(port: int) -> bool:
+def open_port(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -304,7 +304,7 @@ def dovecot() -> Iterator[MailServers]:
         [program, "-F", "-c", str(folder / "dovecot.conf")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        _until(lambda: _open_port(port), process)
+        until_ready(lambda: open_port(port), process)
         yield server
     finally:
         process.terminate()
@@ -385,7 +385,7 @@ def nginx(folder: Path, files: Path) -> Iterator[str]:
     )
     process = subprocess.Popen([program, "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")])
     try:
-        _until(lambda: _open_port(port), process)
+        until_ready(lambda: open_port(port), process)
         yield f"http://127.0.0.1:{port}/"
     finally:
         process.terminate()

@@ -20,6 +20,8 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from tests.support.descriptions import Checker, checked_ports
 
 API, SIGNED = "127.0.0.1", "127.0.0.2"
+SECONDS = 100
+"""In which a server that is not stuck begins and ends."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,14 @@ class Fake:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(SECONDS)
         checked_ports[self.port] = self._checker
         return self
 
     def __exit__(self, *error: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(SECONDS)
         self._loop.close()
         del checked_ports[self.port]
 

@@ -8,14 +8,13 @@ import hmac
 import os
 import shutil
 import subprocess
-import time
 import urllib.request
 import uuid
 from collections.abc import Iterator
 from email.utils import formatdate
 
 import pytest
-from tests.support.servers import free_ports
+from tests.support.servers import free_ports, until_ready
 
 from ramet.backends.objects.azure import AzureConfig, AzureResource
 from ramet.layers.stack import Policy, build
@@ -37,10 +36,7 @@ def endpoint() -> Iterator[str]:
     process = subprocess.Popen(words, env={"AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}", "PATH": os.environ.get("PATH", "")})
     try:
         address = f"http://127.0.0.1:{port}/{ACCOUNT}"
-        deadline = time.monotonic() + 30
-        while not _made(address):
-            assert process.poll() is None and time.monotonic() < deadline, "Azurite did not start"
-            time.sleep(0.1)
+        until_ready(lambda: _made(address), process)
         yield address
     finally:
         process.terminate()

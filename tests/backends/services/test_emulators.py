@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 from tests.support.descriptions import checked_ports
-from tests.support.servers import free_ports
+from tests.support.servers import free_ports, open_port, until_ready
 
 from ramet import Workspace
 from ramet.backends import GitHubConfig, GitHubResource, SlackConfig, SlackResource, TelegramConfig, TelegramResource
@@ -82,10 +81,7 @@ def running(service: str, folder: Path) -> Iterator[int]:
     with log.open("wb") as out:
         process = subprocess.Popen(words, stdout=out, stderr=out, env={"PATH": os.environ["PATH"]})
     try:
-        deadline = time.monotonic() + 60
-        while b"Ready." not in log.read_bytes():
-            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
+        until_ready(lambda: b"Ready." in log.read_bytes() and open_port(port), process)
         checked_ports[port] = None  # its answers have fields that the vendor's have not
         yield port
     finally:
@@ -196,10 +192,7 @@ def telegram(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         given = {"PATH": os.environ["PATH"], "NODE_PATH": str(modules)}
         process = subprocess.Popen(words, stdout=out, stderr=out, env=given)
     try:
-        deadline = time.monotonic() + 60
-        while b"Ready." not in log.read_bytes():
-            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
+        until_ready(lambda: b"Ready." in log.read_bytes() and open_port(port), process)
         checked_ports[port] = None  # its dates are in milliseconds
         yield port
     finally:

@@ -10,7 +10,6 @@ import asyncio
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 from tests.backends.services.test_emulators import PROGRAM, running
 from tests.support.descriptions import checked_ports
-from tests.support.servers import free_ports
+from tests.support.servers import free_ports, open_port, until_ready
 
 from ramet import Workspace
 from ramet.backends import GmailConfig, GmailResource, GoogleDriveConfig, GoogleDriveResource
@@ -43,17 +42,13 @@ def google(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 def mock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     (port,) = free_ports(1)
     log = tmp_path_factory.mktemp("mock") / "log"
-    script = f"require('google-drive-mock').startServer({port}, '127.0.0.1'); console.log('Ready.')"
+    script = f"require('google-drive-mock').startServer({port}, '127.0.0.1')"
     with log.open("wb") as out:
         process = subprocess.Popen(
             [str(NODE), "-e", script], cwd=MODULES.parent, stdout=out, stderr=out, env={"PATH": os.environ["PATH"]}
         )
     try:
-        deadline = time.monotonic() + 30
-        while b"Ready." not in log.read_bytes():
-            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
-        time.sleep(0.5)
+        until_ready(lambda: open_port(port), process)  # it says nothing of it
         checked_ports[port] = None  # its versions are numbers, where the vendor's are strings
         yield port
     finally:
