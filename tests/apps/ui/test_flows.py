@@ -86,6 +86,7 @@ def test_a_run_is_followed_by_keys_from_command_to_revision_to_line_to_agent(wor
     page.press("Enter", 13)
     told = page.sees("Run r3")
     assert "1 failure" in told and "/src/numbers" in told and "2 requests" in told
+    page.until("document.querySelector('.waterfall li.revision') !== null")
     steps = page.run("[...document.querySelectorAll('.waterfall li')].map((one) => one.innerText.split('\\n')[0])")
     assert steps == ["ok", "revision", "exit 7"], "a revision comes after what it holds"
     lefts = page.run("[...document.querySelectorAll('.span')].map((one) => one.getBoundingClientRect().left)")
