@@ -2,8 +2,9 @@
 
 import { get, hasToken, keepToken, Problem, redeem, shareWithTabs } from "./lib/api.js";
 import { button, h, link, refill } from "./lib/dom.js";
-import { follow, later, listen, name as safe, problemBox } from "./lib/frame.js";
 import { listenToKeys } from "./lib/keys.js";
+import { follow, later, listen } from "./lib/live.js";
+import { name as safe, problemBox } from "./lib/messages.js";
 import { parsePlace, place } from "./lib/names.js";
 import { openPalette } from "./lib/palette.js";
 import { agents, BY } from "./views/agents.js";

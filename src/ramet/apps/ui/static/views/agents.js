@@ -2,7 +2,8 @@
 
 import { get, workspacePath } from "../lib/api.js";
 import { h, link, put, svg } from "../lib/dom.js";
-import { name as safe, poll, when } from "../lib/frame.js";
+import { poll } from "../lib/live.js";
+import { name as safe, when } from "../lib/messages.js";
 import { place } from "../lib/names.js";
 import { duration, moment, oneLine, plural, size } from "../lib/text.js";
 import { positions } from "../lib/timescale.js";

@@ -2,8 +2,8 @@
 
 import { get, part, render, workspacePath } from "../lib/api.js";
 import { button, h, link, refill } from "../lib/dom.js";
-import { name as safe, notice, problemBox } from "../lib/frame.js";
 import { hunks } from "../lib/linediff.js";
+import { name as safe, notice, problemBox } from "../lib/messages.js";
 import { baseOf, decodeBytes, place } from "../lib/names.js";
 import { painted } from "../lib/paint.js";
 import { keep, kept } from "../lib/preferences.js";

@@ -4,7 +4,8 @@
 import { Painter } from "../lib/ansi.js";
 import { get, workspacePath } from "../lib/api.js";
 import { button, gradually, h, link, put, refill } from "../lib/dom.js";
-import { name as safe, notice, poll, problemBox, when } from "../lib/frame.js";
+import { poll } from "../lib/live.js";
+import { name as safe, notice, problemBox, when } from "../lib/messages.js";
 import { decodeBytes, place } from "../lib/names.js";
 import { duration, looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";
 import { number, runOf, stateBadge } from "./records.js";

@@ -2,7 +2,7 @@
 
 import { get, workspacePath } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
-import { problemBox } from "../lib/frame.js";
+import { problemBox } from "../lib/messages.js";
 import { place } from "../lib/names.js";
 import { oneLine } from "../lib/text.js";
 import { changesList } from "./changes.js";

@@ -3,7 +3,7 @@
 import { get, part, render, RENDERED, workspacePath } from "../lib/api.js";
 import { delimiterOf } from "../lib/csv.js";
 import { button, gradually, h, link, put, refill } from "../lib/dom.js";
-import { name as safe, notice, problemBox, when } from "../lib/frame.js";
+import { name as safe, notice, problemBox, when } from "../lib/messages.js";
 import { baseOf, decodeBytes, place } from "../lib/names.js";
 import { painted } from "../lib/paint.js";
 import { hexDump, imageType, linesOf, looksLikeText, mode, oneLine, plural, size, visible } from "../lib/text.js";

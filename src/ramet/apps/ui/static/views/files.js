@@ -2,7 +2,8 @@
 
 import { get, part, workspacePath } from "../lib/api.js";
 import { gradually, h, icon, link, refill } from "../lib/dom.js";
-import { name as safe, newsBar, notice, poll, problemBox, when } from "../lib/frame.js";
+import { newsBar, poll } from "../lib/live.js";
+import { name as safe, notice, problemBox, when } from "../lib/messages.js";
 import { baseOf, crumbs, join, parentOf, place, resolved } from "../lib/names.js";
 import { mode, oneLine, plural, size } from "../lib/text.js";
 import { fileView, rendered } from "./file.js";

@@ -2,8 +2,9 @@
 
 import { get, workspacePath } from "../lib/api.js";
 import { button, h, refill, svg } from "../lib/dom.js";
-import { name as safe, notice, poll, problemBox, toast, when } from "../lib/frame.js";
 import { lanes } from "../lib/graph.js";
+import { poll } from "../lib/live.js";
+import { name as safe, notice, problemBox, toast, when } from "../lib/messages.js";
 import { place } from "../lib/names.js";
 import { lineage, oneLine, plural } from "../lib/text.js";
 import { counts, empty, forkButton, heading, makers, mergeButton, shortId, tarButton } from "./shared.js";

@@ -2,7 +2,7 @@
 
 import { part, render } from "../lib/api.js";
 import { away, h, link } from "../lib/dom.js";
-import { notice } from "../lib/frame.js";
+import { notice } from "../lib/messages.js";
 import { parentOf, place, resolved } from "../lib/names.js";
 import { painted } from "../lib/paint.js";
 import { imageType, linesOf, oneLine, visible } from "../lib/text.js";

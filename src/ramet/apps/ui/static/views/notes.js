@@ -2,7 +2,7 @@
 
 import { change, workspacePath } from "../lib/api.js";
 import { button, h, link, refill } from "../lib/dom.js";
-import { name as safe, problemBox, when } from "../lib/frame.js";
+import { name as safe, problemBox, when } from "../lib/messages.js";
 import { place } from "../lib/names.js";
 import { visible } from "../lib/text.js";
 

@@ -2,7 +2,8 @@
 
 import { change, get, workspacePath } from "../lib/api.js";
 import { button, h, link, put, refill } from "../lib/dom.js";
-import { name as safe, poll, problemBox } from "../lib/frame.js";
+import { poll } from "../lib/live.js";
+import { name as safe, problemBox } from "../lib/messages.js";
 import { place } from "../lib/names.js";
 import { oneLine } from "../lib/text.js";
 import { heading } from "./shared.js";

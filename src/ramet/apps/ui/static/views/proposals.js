@@ -2,7 +2,8 @@
 
 import { get, workspacePath } from "../lib/api.js";
 import { h, link } from "../lib/dom.js";
-import { name as safe, notice, poll, when } from "../lib/frame.js";
+import { poll } from "../lib/live.js";
+import { name as safe, notice, when } from "../lib/messages.js";
 import { place } from "../lib/names.js";
 import { oneLine, plural } from "../lib/text.js";
 import { empty, heading, makers, mergeButton } from "./shared.js";

@@ -2,7 +2,8 @@
 
 import { change, get, workspacePath } from "../lib/api.js";
 import { button, h, link, refill } from "../lib/dom.js";
-import { listen, name as safe, poll, problemBox, toast, when } from "../lib/frame.js";
+import { listen, poll } from "../lib/live.js";
+import { name as safe, problemBox, toast, when } from "../lib/messages.js";
 import { place } from "../lib/names.js";
 import { oneLine, plural, visible } from "../lib/text.js";
 

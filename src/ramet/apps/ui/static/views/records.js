@@ -1,8 +1,9 @@
 // What views of records have in common: outcomes, sums, a list that links to them, and undo.
 
 import { change, workspacePath } from "../lib/api.js";
+import { ask } from "../lib/dialog.js";
 import { button, h, link } from "../lib/dom.js";
-import { ask, name as safe, toast } from "../lib/frame.js";
+import { name as safe, toast } from "../lib/messages.js";
 import { place } from "../lib/names.js";
 import { oneLine, plural } from "../lib/text.js";
 

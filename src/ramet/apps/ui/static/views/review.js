@@ -1,10 +1,12 @@
 // The changes that another workspace proposes, with the records behind them and comments: merge, reject, or resolve conflicts.
 
 import { change, get, part, Problem, render, workspacePath } from "../lib/api.js";
+import { ask } from "../lib/dialog.js";
 import { button, h, link, refill } from "../lib/dom.js";
-import { ask, name as safe, newsBar, notice, problemBox, toast } from "../lib/frame.js";
 import { changed } from "../lib/linediff.js";
+import { newsBar } from "../lib/live.js";
 import { MARKER, merged } from "../lib/merge.js";
+import { name as safe, notice, problemBox, toast } from "../lib/messages.js";
 import { baseOf, decodeBytes, place } from "../lib/names.js";
 import { painted } from "../lib/paint.js";
 import { linesOf, looksLikeText, oneLine, plural, size, visible } from "../lib/text.js";

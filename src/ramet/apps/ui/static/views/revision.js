@@ -1,8 +1,10 @@
 // A revision: its message, where it came from, the records behind it, what it changed, and comments.
 
 import { change, get, workspacePath } from "../lib/api.js";
+import { ask } from "../lib/dialog.js";
 import { button, h, link } from "../lib/dom.js";
-import { ask, name as safe, newsBar, problemBox, toast, when } from "../lib/frame.js";
+import { newsBar } from "../lib/live.js";
+import { name as safe, problemBox, toast, when } from "../lib/messages.js";
 import { place } from "../lib/names.js";
 import { lineage, oneLine, visible } from "../lib/text.js";
 import { changesList } from "./changes.js";

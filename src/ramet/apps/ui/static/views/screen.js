@@ -2,10 +2,11 @@
 
 import { get, workspacePath } from "../lib/api.js";
 import { h, put, refill } from "../lib/dom.js";
-import { ask, toast } from "../lib/frame.js";
 import { LineEditor, LineInput } from "../lib/lineeditor.js";
 import { kept, keep } from "../lib/preferences.js";
 import { openConnection } from "../lib/connection.js";
+import { ask } from "../lib/dialog.js";
+import { toast } from "../lib/messages.js";
 import { oneLine, plural } from "../lib/text.js";
 import { recall, remember, sessionField } from "./session.js";
 

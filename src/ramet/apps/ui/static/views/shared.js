@@ -1,8 +1,9 @@
 // Shared by views of a workspace: the heading with tabs, counts of changes, and actions.
 
 import { change, get, raw, workspacePath } from "../lib/api.js";
+import { ask } from "../lib/dialog.js";
 import { button, h, link } from "../lib/dom.js";
-import { ask, name as safe, toast } from "../lib/frame.js";
+import { name as safe, toast } from "../lib/messages.js";
 import { place } from "../lib/names.js";
 import { oneLine, size } from "../lib/text.js";
 

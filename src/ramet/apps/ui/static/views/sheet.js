@@ -2,8 +2,8 @@
 
 import { part } from "../lib/api.js";
 import { button, h, refill } from "../lib/dom.js";
-import { notice, problemBox } from "../lib/frame.js";
 import { delimiterOf, Rows } from "../lib/csv.js";
+import { notice, problemBox } from "../lib/messages.js";
 import { decodeBytes } from "../lib/names.js";
 import { oneLine, plural, size } from "../lib/text.js";
 

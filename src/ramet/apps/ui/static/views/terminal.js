@@ -3,10 +3,10 @@
 import { get, run, workspacePath } from "../lib/api.js";
 import { Painter } from "../lib/ansi.js";
 import { button, h, refill } from "../lib/dom.js";
-import { name as safe, notice, problemBox } from "../lib/frame.js";
 import { common } from "../lib/lineeditor.js";
 import { place } from "../lib/names.js";
 import { greeted } from "../lib/connection.js";
+import { name as safe, notice, problemBox } from "../lib/messages.js";
 import { duration, oneLine, plural, visible } from "../lib/text.js";
 import { screen } from "./screen.js";
 import { recall, remember, sessionField } from "./session.js";

@@ -1,8 +1,10 @@
 // The list of workspaces, with the newest revision of each, and the running sandboxes.
 
 import { change, get } from "../lib/api.js";
+import { ask } from "../lib/dialog.js";
 import { button, h, refill } from "../lib/dom.js";
-import { ask, name as safe, poll, toast, when } from "../lib/frame.js";
+import { poll } from "../lib/live.js";
+import { name as safe, toast, when } from "../lib/messages.js";
 import { place } from "../lib/names.js";
 import { oneLine, plural, size } from "../lib/text.js";
 import { counts, makers, writing } from "./shared.js";
