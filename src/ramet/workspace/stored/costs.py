@@ -131,13 +131,13 @@ def costs_of(
 
 
 def _segment_totals(repository: Repository, segment: ChunkId, by: str) -> CostTotals:
-    found = _SEGMENTS.pop((segment, by), None)
+    found = _SEGMENTS.get((segment, by))
     if found is None:
         found = CostTotals(by)
         found.add(decode_records(repository.packs.read(segment)))
-        while len(_SEGMENTS) >= KEPT_SEGMENTS:
-            _SEGMENTS.pop(next(iter(_SEGMENTS)), None)
-    _SEGMENTS[segment, by] = found
+        if len(_SEGMENTS) >= KEPT_SEGMENTS:
+            _SEGMENTS.clear()
+        _SEGMENTS[segment, by] = found
     return found
 
 
