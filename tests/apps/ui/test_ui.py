@@ -180,6 +180,19 @@ def test_no_module_makes_markup_or_code_of_text(name: str) -> None:
     assert name == "lib/preferences.js" or "localStorage" not in text
 
 
+EXPORTED = re.compile(r"^export (?:async )?(?:function\*? |const )(\w+)", re.MULTILINE)
+COMMENT = re.compile(r"^\s*//.*$|/\*(?:.|\n)*?\*/", re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_imports_what_it_calls(name: str) -> None:
+    code = COMMENT.sub("", (STATIC / name).read_text())
+    for shared in {found for module in MODULES for found in EXPORTED.findall((STATIC / module).read_text())}:
+        if re.search(rf"(?<![.#\w]){shared}\(", code):
+            brought = re.search(rf"(?<![.\w]){shared}\b(?!\()|(?:function\*?|^) +{shared}\(", code, re.MULTILINE)
+            assert brought, f"{name} calls {shared}, which it neither imports nor defines"
+
+
 # --------------------------------------------------------------------------------------------------------- links
 
 

@@ -3,8 +3,8 @@
 import { get, hasToken, keepToken, Problem, redeem, shareWithTabs } from "./lib/api.js";
 import { button, h, link, refill } from "./lib/dom.js";
 import { listenToKeys } from "./lib/keys.js";
-import { follow, later, listen } from "./lib/live.js";
-import { name as safe, problemBox } from "./lib/messages.js";
+import { follow, listen } from "./lib/live.js";
+import { later, name as safe, problemBox } from "./lib/messages.js";
 import { parsePlace, place } from "./lib/names.js";
 import { openPalette } from "./lib/palette.js";
 import { agents, BY } from "./views/agents.js";

@@ -67,18 +67,6 @@ export function newsBar(reload) {
 }
 
 /**
- * Show something once it is loaded, without waiting for it: an element, several, or an error. Returns what stands there
- * until then, which is a text or an element, and a promise of when.
- */
-export function later(promise, waiting = "") {
-  const holder = h("div", { hidden: !waiting }, typeof waiting === "string" ? waiting && h("p", { class: "waiting" }, waiting) : waiting);
-  const done = promise.then((made) => holder.replaceWith(...[made].flat().filter(Boolean)), (error) => {
-    if (error.name !== "AbortError") holder.replaceWith(problemBox(error));
-  });
-  return [holder, done];
-}
-
-/**
  * Poll a path, because other programs write to the store without telling the server. Call back when the answer differs
  * from the last one, or from the text `known`, which may come from the view. Returns a function that polls soon.
  */

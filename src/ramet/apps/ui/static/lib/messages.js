@@ -24,6 +24,18 @@ export function toast(text, kind = "good") {
 /** A note that something is incomplete or different from what one expects. */
 export const notice = (...children) => h("p", { class: "notice", role: "note" }, ...children);
 
+/**
+ * Show something once it is loaded, without waiting for it: an element, several, or an error. Returns what stands there
+ * until then, which is a text or an element, and a promise of when.
+ */
+export function later(promise, waiting = "") {
+  const holder = h("div", { hidden: !waiting }, typeof waiting === "string" ? waiting && h("p", { class: "waiting" }, waiting) : waiting);
+  const done = promise.then((made) => holder.replaceWith(...[made].flat().filter(Boolean)), (error) => {
+    if (error.name !== "AbortError") holder.replaceWith(problemBox(error));
+  });
+  return [holder, done];
+}
+
 /** A time as how long ago; the interval below keeps it right. */
 export function when(seconds) {
   if (!seconds) return h("span", { class: "faint" }, "–");
