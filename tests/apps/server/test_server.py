@@ -450,7 +450,7 @@ def test_an_open_workspace_lists_and_totals_what_is_committed_and_what_is_not(tm
         async with store.open("w") as ws:
             for number in range(3):
                 await ws.execute(f"echo {number} > /f{number}", agent_id="ann")
-        async with serving(store, durable="idle") as (client, app):
+        async with serving(store, durable="close") as (client, app):
             place = "/v1/workspaces/w"
             for agent in ("ann", "bob"):
                 await app.workspaces.enter("w")

@@ -592,6 +592,8 @@ class Tags(Answer):
 class BlameQuery(Body):
     path: Path
     revision: Spec | None = None
+    brief: bool = False
+    """Leave out of the revisions what a brief log leaves out."""
 
 
 class BlameLine(Answer):

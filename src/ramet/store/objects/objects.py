@@ -109,7 +109,7 @@ class DirectoryObjects:
 
     def get(self, key: str) -> bytes:
         try:
-            with open(self._path(key), "rb") as file:
+            with open(self._path(key), "rb", buffering=0) as file:
                 return file.read()
         except (FileNotFoundError, NotADirectoryError):
             raise KeyError(key) from None

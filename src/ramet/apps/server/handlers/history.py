@@ -24,6 +24,7 @@ from ramet.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api
+    from ramet.store.verbs.blame import BlameLine
 
 TAR = (b"content-type", b"application/x-tar")
 SSE = (b"content-type", b"text/event-stream")
@@ -192,7 +193,11 @@ async def diff(api: Api, call: Call) -> Reply:
 async def blame(api: Api, call: Call) -> Reply:
     asked = call.query(models.BlameQuery)
     handle = api.handle(call)
-    found = await api.workspaces.blocking(lambda: handle().blame(asked.path, asked.revision))
+    return await api.workspaces.blocking(lambda: _blame(handle().blame(asked.path, asked.revision), asked.brief))
+
+
+def _blame(found: list[BlameLine], brief: bool) -> Reply:
+    """Encode it in the thread that found it: a line may need a kilobyte."""
     lines = [
         models.BlameLine(
             one.number, one.revision.name, decode(one.text).removesuffix("\n"),
@@ -203,9 +208,9 @@ async def blame(api: Api, call: Call) -> Reply:
         )
         for one in found
     ]  # fmt: skip
-    revisions = {one.revision.id: revision_info(one.revision) for one in found}
+    revisions = {one.revision.id: one.revision for one in found}
     ends = not found or found[-1].text.endswith(b"\n")
-    return answer(models.Blame(lines, list(revisions.values()), ends))
+    return answer(models.Blame(lines, [revision_info(one, brief) for one in revisions.values()], ends))
 
 
 async def commit(api: Api, call: Call) -> Reply:

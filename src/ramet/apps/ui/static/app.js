@@ -46,7 +46,7 @@ async function show({ keep = false } = {}) {
   const workspace = view && route.name ? loaded(route, signal) : Promise.resolve(null);
   const parts = [];
   const context = {
-    route, signal, workspace, keep,
+    route, signal, workspace,
     later: (promise, text) => {
       const [holder, done] = later(promise, text);
       parts.push(done);

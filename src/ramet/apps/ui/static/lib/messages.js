@@ -1,7 +1,7 @@
 // What views show of errors, notes, times and names.
 
 import { Problem } from "./api.js";
-import { h } from "./dom.js";
+import { h, refill } from "./dom.js";
 import { ago, moment, oneLine, visible } from "./text.js";
 
 /** Show an error: its cause, and what to do. */
@@ -29,10 +29,8 @@ export const notice = (...children) => h("p", { class: "notice", role: "note" },
  * until then, which is a text or an element, and a promise of when.
  */
 export function later(promise, waiting = "") {
-  const holder = h("div", { hidden: !waiting }, typeof waiting === "string" ? waiting && h("p", { class: "waiting" }, waiting) : waiting);
-  const done = promise.then((made) => holder.replaceWith(...[made].flat().filter(Boolean)), (error) => {
-    if (error.name !== "AbortError") holder.replaceWith(problemBox(error));
-  });
+  const holder = h("div", { class: "later" }, typeof waiting === "string" ? waiting && h("p", { class: "waiting" }, waiting) : waiting);
+  const done = promise.then((made) => refill(holder, made), (error) => error.name !== "AbortError" && refill(holder, problemBox(error)));
   return [holder, done];
 }
 

@@ -178,10 +178,17 @@ function hex(name, path, rev, first, signal) {
 // ------------------------------------------------------------------------------------------------------ blame
 
 async function blamed(name, path, rev, signal) {
-  const { lines, revisions } = await get(workspacePath(name, "/blame"), { path, revision: rev }, signal);
+  const { lines, revisions } = await get(workspacePath(name, "/blame"), { path, revision: rev, brief: true }, signal);
   const times = new Map(revisions.map((one) => [one.id, one.time]));
-  const told = lines.reduce((sum, line) => sum + line.text.length + 1, 0) > RENDERED ? null : await render("code", baseOf(path), lines.map((line) => line.text).join("\n"), signal);
   if (!lines.length) return h("p", { class: "faint" }, "An empty file.");
+  const cells = new Map(); // of the lines on the page
+  let told = null;
+  if (lines.reduce((sum, line) => sum + line.text.length + 1, 0) <= RENDERED) {
+    render("code", baseOf(path), lines.map((line) => line.text).join("\n"), signal).then((found) => {
+      told = found;
+      cells.forEach((cell, line) => refill(cell, painted(line.text, told?.lines[line.number - 1])));
+    }, () => null); // the user left the view
+  }
   const shades = new Map();
   const shade = (revision) => shades.get(revision) ?? (shades.set(revision, shades.size % 7), shades.get(revision));
   const body = h("tbody");
@@ -191,11 +198,13 @@ async function blamed(name, path, rev, signal) {
     const same = last && last.revision === line.revision && last.record === line.record;
     const who = line.agent || line.principal;
     last = line;
+    const cell = h("td", { class: "text" }, painted(line.text, told?.lines[line.number - 1]));
+    cells.set(line, cell);
     return h("tr", { class: [!same && "first", `shade${shade(line.revision)}`] },
       h("td", { class: "by" }, !same && h("span", {}, who && link(place("agents", { name, query: { agent: who } }), h("b", {}, safe(who))),
         line.command ? link(place("cmds", { name, rev: line.revision, query: { record: line.record } }), h("code", { title: oneLine(line.command) }, oneLine(line.command))) : h("span", { class: "faint" }, "unknown"))),
       h("td", { class: "when" }, !same && [link(place("ws", { name, rev: line.revision }), safe(line.revision)), when(times.get(line.id))]),
-      h("td", { class: "at" }, line.number), h("td", { class: "text" }, painted(line.text, told?.lines[line.number - 1])));
+      h("td", { class: "at" }, line.number), cell);
   };
   const ending = h("p", { class: "more" });
   const more = () => {
@@ -210,4 +219,4 @@ const blameTable = (body) => h("div", { class: "scroll", tabindex: "0", role: "r
 
 /** The lines before the server has found who wrote them. */
 const unattributed = (lines) => blameTable(gradually(h("tbody"), lines.slice(0, 2000), (line, at) => h("tr", { class: at === 0 && "first" },
-  h("td", { class: "by" }, at === 0 && h("span", {}, h("span", { class: "waiting" }, "Loading…"))), h("td", { class: "when" }), h("td", { class: "at" }, at + 1), h("td", { class: "text" }, visible(line)))));
+  h("td", { class: "by" }, at === 0 && h("span", {}, h("span", { class: "faint" }, "Loading…"))), h("td", { class: "when" }), h("td", { class: "at" }, at + 1), h("td", { class: "text" }, visible(line)))));
