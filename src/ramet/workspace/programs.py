@@ -175,7 +175,7 @@ class NativePrograms:
         return self._runtime.freeze() if self._runtime.idle else {}
 
     may_fold: Callable[[], bool] = staticmethod(lambda: True)
-    """Whether the trees may be exchanged: no command runs, and no file is open."""
+    """Whether the trees may be exchanged: no command runs, no file is open, and none of them is compared."""
     folds_at_commits = False
     """Whether the trees are folded when they are stored: the layers then have a name there."""
 

@@ -688,6 +688,8 @@ class Branch(Workspace):
             mounts, secrets=parent.secrets.env(), policy=parent.policy, settings=parent.settings,
             native=parent.native if frozen else None, network=parent.network,
         )  # fmt: skip
+        if self.programs is not None:
+            self.programs.may_fold = lambda: False  # its upper layers are what it has changed
         self._trees = {
             mount.prefix: TreeBranch(mount.tree, tree, parent.fs.mounts[mount.prefix])
             for mount in self.mounts(scratch=True)

@@ -53,6 +53,23 @@ def test_many_copies_keep_the_layers_few(native: Native) -> None:
     asyncio.run(steps())
 
 
+def test_a_branch_with_very_many_changes(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A workspace makes them a lower layer, a branch does not."""
+    monkeypatch.setattr("ramet.native.runtime.FOLDED", 5)
+
+    async def steps() -> None:
+        async with Workspace(native=native) as ws:
+            await call(ws, START)
+            branch = ws.branch()
+            await call(branch, "cd /p; seq 9 | split -l 1")
+            await call(branch, "echo 1 > /p/last")
+            assert len(await branch.diff()) == 10 and (await branch.commit()).ok
+            await branch.close()
+            assert (await call(ws, "ls /p/x* /p/last | wc -l")).stdout == b"10\n"
+
+    asyncio.run(steps())
+
+
 def test_three_attempts_side_by_side_keep_one(native: Native) -> None:
     async def steps() -> None:
         async with Workspace(native=native) as ws:

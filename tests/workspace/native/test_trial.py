@@ -145,6 +145,16 @@ def test_it_is_kept_as_a_fork_of_the_directory(native: Native, project: Path, tm
     assert state(tmp_path / "made") == state(project)
 
 
+def test_very_many_changes_are_shown_and_kept(
+    native: Native, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A workspace makes them a lower layer, a trial does not."""
+    monkeypatch.setattr("ramet.native.runtime.FOLDED", 5)
+    store = Store(tmp_path / "store")
+    kept(native, project, store, "one", "seq 9 | split -l 1", "echo 1 > last")
+    assert len(store["project"].diff("head", "one@head")) == 10
+
+
 def test_attempts_at_one_directory_share_their_base(native: Native, project: Path, tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     kept(native, project, store, "one", "echo 1 > a")
