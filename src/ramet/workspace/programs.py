@@ -172,16 +172,18 @@ class NativePrograms:
 
     def freeze(self) -> dict[str, SharedLayers]:
         """Return the trees as they are now, for copies that share their bytes; none while a program runs."""
-        return self._runtime.freeze() if self._runtime.idle else {}
+        return self._runtime.freeze() if self._runtime.idle and not self.compared else {}
 
     may_fold: Callable[[], bool] = staticmethod(lambda: True)
-    """Whether the trees may be exchanged: no command runs, no file is open, and none of them is compared."""
+    """Whether the trees may be exchanged: no command runs, and no file is open."""
+    compared = False
+    """Whether the upper layers are what a branch or a trial has changed: they never become lower layers then."""
     folds_at_commits = False
     """Whether the trees are folded when they are stored: the layers then have a name there."""
 
     def fold(self, stored: StoredTrees | None = None) -> None:
         """Make what has changed a lower layer, when it is much and nothing runs."""
-        if self.may_fold():
+        if self.may_fold() and not self.compared:
             self._runtime.fold(stored)
 
     def discard(self) -> None:

@@ -689,7 +689,7 @@ class Branch(Workspace):
             native=parent.native if frozen else None, network=parent.network,
         )  # fmt: skip
         if self.programs is not None:
-            self.programs.may_fold = lambda: False  # its upper layers are what it has changed
+            self.programs.compared = True
         self._trees = {
             mount.prefix: TreeBranch(mount.tree, tree, parent.fs.mounts[mount.prefix])
             for mount in self.mounts(scratch=True)

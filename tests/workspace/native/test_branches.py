@@ -70,6 +70,26 @@ def test_a_branch_with_very_many_changes(native: Native, monkeypatch: pytest.Mon
     asyncio.run(steps())
 
 
+def test_a_branch_of_a_branch_runs_no_programs_and_takes_nothing_from_it(native: Native) -> None:
+    async def steps() -> None:
+        async with Workspace(native=native) as ws:
+            await call(ws, START)
+            outer = ws.branch()
+            await call(outer, "echo 1 > /p/outer")
+            inner = outer.branch()
+            with pytest.raises(RametError, match="cannot run native programs"):
+                await call(inner, "echo 2 > /p/inner")
+            await inner.execute("cat /p/outer > /p/inner")
+            assert (await inner.commit()).ok
+            await inner.close()
+            assert [change.path for change in await outer.diff()] == ["/p/inner", "/p/outer"]
+            assert (await outer.commit()).ok
+            await outer.close()
+            assert (await call(ws, "cat /p/inner /p/outer")).stdout == b"1\n1\n"
+
+    asyncio.run(steps())
+
+
 def test_three_attempts_side_by_side_keep_one(native: Native) -> None:
     async def steps() -> None:
         async with Workspace(native=native) as ws:

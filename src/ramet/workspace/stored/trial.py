@@ -59,7 +59,7 @@ class Trial:
             lambda: Workspace(self._mounts, native=self._native, env=self._env)
         )  # fmt: skip
         assert self.workspace.programs is not None
-        self.workspace.programs.may_fold = lambda: False  # the upper layer is what has changed
+        self.workspace.programs.compared = True
         self.workspace.get_session().state.cwd = parse(self.directory)
         return self
 
