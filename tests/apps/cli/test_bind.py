@@ -63,6 +63,13 @@ def bind(home: Path) -> Bind:
     return act
 
 
+def test_what_the_program_wrote_is_of_the_agent_that_bound_it(home: Path, bind: Bind) -> None:
+    assert bind("echo 1 > a", RAMET_AGENT="ann").returncode == 0
+    (line,) = json.loads(run(home, "blame", "demo:/a", "--json").stdout)
+    assert line["by"] == "ann", line
+    assert json.loads(run(home, "log", "demo", "--json").stdout)[0]["author"] == "ann"
+
+
 def test_the_program_sees_the_directory_and_nothing_beside_it(home: Path, bind: Bind) -> None:
     (home.parent / "beside").write_text("secret")
     work = home.parent / "work"

@@ -18,6 +18,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.apps.cli.live_mounts import restore
+from ramet.apps.cli.options import user_name
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Turns:
 
     async def _commit(self, message: str, subject: str) -> tuple[str, bool]:
         before = self._ws.base
-        made = await self._ws.commit(message, subject=subject)
+        made = await self._ws.commit(message, subject=subject, author=user_name())
         return made.name, before is None or made.id != before.id
 
     async def rewind(self, to: str | None) -> tuple[str, bool]:

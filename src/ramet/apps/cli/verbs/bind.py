@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 from ramet.apps.cli.addresses import name_only
-from ramet.apps.cli.options import AllowHost, Message, Quiet, Where, WholeName
+from ramet.apps.cli.options import AllowHost, Message, Quiet, Where, WholeName, user_name
 from ramet.apps.cli.output import report_note
 from ramet.apps.cli.parameters import Argument, Option
 from ramet.apps.cli.progress import progress_bar
@@ -165,6 +165,6 @@ async def _run_bound(opening: WorkspaceOpener, line: BoundProgram, runner: Runne
                 await give_up((idle,))
         subject = ws.secrets.scrub_text(" ".join(line.words)[:72])
         with progress_bar(line.quiet) as progress:
-            made = await ws.commit(line.message, subject=subject, progress=progress)
+            made = await ws.commit(line.message, subject=subject, author=user_name(), progress=progress)
         report_note(made, line.message)
         return status if status >= 0 else 128 - status, made.name
