@@ -209,6 +209,7 @@ def test_agents_their_costs_and_their_line_of_time(page: Browser) -> None:
     page.click("Runs", ".choices a")
     page.sees("run-7")
     bar = "document.querySelector('.timeline rect[data-number=\"2\"]')"
+    page.until(f"{bar} !== null")
     page.run(f"{bar}.dispatchEvent(new Event('click', {{bubbles: true}}))")
     page.sees("1 match")
     assert page.run("location.hash") == "#/cmds/proj?record=2"

@@ -39,7 +39,10 @@ export function refill(element, ...children) {
   return put(element, ...children);
 }
 
-const FIRST = 150; // elements, more than a screen shows
+/** Resolve once what is on the page now is painted. */
+export const painting = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+
+const FIRST = 100; // elements, as many as a large screen shows
 const NEXT = 400;
 
 /** Append what `make` makes of each item: the first ones now, the others in pieces between frames. */
@@ -55,7 +58,7 @@ export function gradually(element, items, make) {
     if (at < items.length) requestAnimationFrame(next);
   };
   some(FIRST);
-  if (at < items.length) requestAnimationFrame(() => requestAnimationFrame(next)); // once these are painted
+  if (at < items.length) painting().then(next);
   return element;
 }
 

@@ -1,7 +1,7 @@
 // What agents, runs, sessions and principals did and what it cost, as totals and on a timeline.
 
 import { get, workspacePath } from "../lib/api.js";
-import { h, link, put, svg } from "../lib/dom.js";
+import { gradually, h, link, painting, put, svg } from "../lib/dom.js";
 import { poll } from "../lib/live.js";
 import { name as safe, when } from "../lib/messages.js";
 import { place } from "../lib/names.js";
@@ -14,7 +14,7 @@ export const BY = [["agent", "Agents"], ["run", "Runs"], ["session", "Sessions"]
 const SHOWN = 400; // records on the timeline
 const GROUPS = { agent: (one) => one.agent_id, session: (one) => one.session_id, principal: (one) => one.principal, run: runOf };
 
-export async function agents({ route, signal, workspace, live, reload }) {
+export async function agents({ route, signal, workspace, live, later, reload }) {
   const { name } = route;
   const by = BY.some(([key]) => key === route.query.by) ? route.query.by : "agent";
   const [{ info, stored, rev, known }, { costs }, { commands, total }] = await Promise.all([
@@ -34,7 +34,7 @@ export async function agents({ route, signal, workspace, live, reload }) {
         h("a", { class: "button", href: place("agents", { name, rev: route.rev, query: { by: key } }), "aria-current": key === by && "true" }, label))),
       h("span", { class: "faint" }, plural(total, "record"))),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Totals" }, table(name, route.rev, by, costs, reload)),
-    timeline(name, route.rev, by, commands, total));
+    later(painting().then(() => timeline(name, route.rev, by, commands, total))));
 }
 
 function table(name, rev, by, costs, reload) {
@@ -45,7 +45,7 @@ function table(name, rev, by, costs, reload) {
   const records = (who, query, text) => link(place("cmds", { name, rev, query: { [by]: who, ...query } }), text);
   return h("table", { class: "totals" },
     h("thead", {}, h("tr", {}, heads.map(([kind, label]) => h("th", { class: kind, scope: "col" }, label)))),
-    h("tbody", {}, costs.map((one) => h("tr", {},
+    gradually(h("tbody"), costs, (one) => h("tr", {},
       h("th", { scope: "row", title: oneLine(one.name) }, whole(name, rev, by, one.name)),
       h("td", { class: "n" }, records(one.name, {}, one.commands.toLocaleString("en"))),
       h("td", { class: ["n", one.failures && "failed"] }, one.failures ? records(one.name, { failed: true }, one.failures.toLocaleString("en")) : "0"),
@@ -56,7 +56,7 @@ function table(name, rev, by, costs, reload) {
       networked && h("td", { class: "n", title: size(one.network_bytes) }, one.network_requests ? records(one.name, { network: "any" }, one.network_requests.toLocaleString("en")) : "0"),
       keys.map((key) => h("td", { class: "n" }, one.meta[key] === undefined ? "" : number(one.meta[key]))),
       h("td", { class: "n" }, when(one.last)),
-      h("td", {}, !rev && (by === "agent" || by === "run") && one.name && undoButton(name, by, one.name, reload))))));
+      h("td", {}, !rev && (by === "agent" || by === "run") && one.name && undoButton(name, by, one.name, reload)))));
 }
 
 /** A link to all that one of them did; records without a name have no page. */
